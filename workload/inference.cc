@@ -99,11 +99,19 @@ class MixedTokens {
     return is_sparse() ? std::min(group.keys(), own().indexer.top_k) : group.keys();
   }
 
+  bool by_request() const { return part_.shard.cache_by_request; }
+  // Requests whose caches the chip reads, and the heads that it reads of them.
+  std::int64_t own_sequences(const RequestGroup& group) const {
+    const std::int64_t parts = by_request() ? part_.shard.tensor : 1;
+    return (group.sequences + parts - 1) / parts;
+  }
+  std::int64_t own_heads() const { return by_request() ? own().heads : part_.heads; }
+
   Kernel over_cache(const RequestGroup& group) const {
     return attention_decode("attention", {.type = type(), .stored = cache_},
-                            {.sequences = group.sequences,
-                             .heads = part_.heads,
-                             .kv_heads = part_.kv_heads,
+                            {.sequences = own_sequences(group),
+                             .heads = own_heads(),
+                             .kv_heads = by_request() ? own().kv_heads : part_.kv_heads,
                              .queries = group.queries,
                              .keys = read_keys(group),
                              .window = kind_.mixer == Mixer::kLocal ? own().window : 0,
@@ -113,8 +121,8 @@ class MixedTokens {
 
   Kernel over_latents(const RequestGroup& group) const {
     return latent_decode("attention", {.type = type(), .stored = cache_},
-                         {.sequences = group.sequences,
-                          .heads = part_.heads,
+                         {.sequences = own_sequences(group),
+                          .heads = own_heads(),
                           .queries = group.queries,
                           .keys = read_keys(group),
                           .latent_dim = own().latent.kv_rank,
@@ -159,6 +167,29 @@ class MixedTokens {
   const BlockKind& kind_;
   DataType cache_;
 };
+
+// Sends queries, and new keys and values, to the chips that keep the caches of their requests, and
+// results back. Latent vectors are made on every chip, so only queries of them travel.
+void exchange_requests(const Part& part, const BlockKind& kind, const RequestBatch& batch,
+                       LayerOp& attention) {
+  const std::int64_t chips = part.shard.tensor;
+  std::int64_t tokens = 0;  // as if each chip had as many requests
+  for (const RequestGroup& group : batch.groups) {
+    if (group.generates) tokens += (group.sequences + chips - 1) / chips * chips * group.queries;
+  }
+  const ModelSpec& own = part.model;
+  const LatentSpec& latent = own.latent;
+  const bool is_latent = latent.kv_rank > 0;
+  const std::int64_t query =
+      part.heads * (is_latent ? latent.kv_rank + latent.rope_dim : own.qk_dim());
+  const bool has_keys = !is_latent && !kind.shares;
+  // Chips that share a head send it once.
+  const std::int64_t keys = has_keys ? keys_and_values(own, own.kv_heads) / chips : 0;
+  const std::int64_t result = part.heads * (is_latent ? latent.kv_rank : own.v_dim());
+  const Bytes value = size_of(part.shard.types.communication);
+  attention.sent_before = tokens * (query + keys) * value;
+  attention.sent_after = tokens * result * value;
+}
 
 // ---- ops ----
 
@@ -280,6 +311,9 @@ class PassLayers {
         for (const RequestGroup& group : batch_.groups) {
           std::vector<Kernel> kernels = *mixed.of(op.name, group);
           std::ranges::move(kernels, std::back_inserter(op.forward));
+        }
+        if (shard_.cache_by_request && op.name == "attention") {
+          exchange_requests(part, kind, batch_, op);
         }
       } else if (op.region != Region::kExpert && has_projection(op)) {
         read_narrow_weights(shard_.types, shard_.types.weights, op);

@@ -21,6 +21,13 @@
 // parallelism the experts are divided over the tensor group too (ep x etp = tp), whose ranks all
 // have the same tokens: nothing is sent to them, and their results are summed with the group's.
 //
+// With caches by request (Shard::cache_by_request; the scaling book, part 7) each chip of the tensor
+// group keeps whole caches of some of the requests that generate, where it would else keep some
+// key-value heads of all, and more than one chip the same head once there are more chips than
+// heads. Projections still divide heads, so queries and new keys and values go to the chips of their
+// requests by an all-to-all, and results come back by another. Prompts attend by heads; that their
+// keys then move to the chip of their request is not modelled.
+//
 // Nothing is kept for a backward. Not modelled: sequences of unequal length in a group (give the
 // mean), modules of multi-token prediction (a draft is a pass of its own), pages of the cache.
 
@@ -99,6 +106,7 @@ Bytes weights_size(const Layer& layer, const DataTypes& types);
 // Returns the bytes that a layer of this kind keeps on one chip of a request that has `tokens`
 // tokens: keys and values (of the window, where it is shorter), a latent vector, keys of an
 // indexer, a state. Key-value heads fewer than `tensor`, and latents, are on several chips.
+// REQUIRES, for caches by request: `tensor` is 1.
 Bytes cache_size(const ModelSpec& model, const BlockKind& kind, std::int64_t tensor, DataType type,
                  std::int64_t tokens);
 

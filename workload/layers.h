@@ -111,6 +111,8 @@ struct Shard {
   // alike unless the model's routing is skewed.
   std::int64_t expert_rank = 0;
   double expert_spread = 1;  // the most popular expert over the least: inference (expert_layer.h)
+  // Inference: each chip keeps whole caches of some requests, not some heads of all: inference.h.
+  bool cache_by_request = false;
   // One kernel from q, k and v to the output, or a matmul, softmax, (dropout) and a matmul, which
   // keep the scores: 2 bytes a pair and head, 5 with dropout.
   bool fused_attention = true;
@@ -171,6 +173,9 @@ struct LayerOp {
   bool host_reads = false;
   // Inference: the tensor group divides an op of another region, too, and adds up the results.
   bool in_tensor_group = false;
+  // Inference, caches by request: what a tensor rank sends to all others before and after the op.
+  Bytes sent_before{};
+  Bytes sent_after{};
   // Columns of each matrix, if one matmul here stands for several that other software multiplies
   // one by one. Empty: it is a single matrix.
   std::vector<std::int64_t> columns{};

@@ -29,6 +29,7 @@ class Plan(Part):
                  expert_dtype: Optional[Literal["fp32", "bf16", "fp16", "fp8", "int8", "mxfp8", "mxfp4", "nvfp4", "int4", "fp8_block"]] = ...,
                  expert_spread: Optional[float] = ...,
                  cache_dtype: Optional[Literal["fp32", "bf16", "fp16", "fp8", "int8", "mxfp8", "mxfp4", "nvfp4", "int4", "fp8_block"]] = ...,
+                 cache_split: Optional[Literal["heads", "requests"]] = ...,
                  sequence_parallel: Optional[bool] = ...,
                  tensor_chunks: Optional[int] = ...,
                  overlap_tensor: Optional[bool] = ...,
@@ -132,6 +133,7 @@ class Plan(Part):
         expert_spread: How many times as often as the least popular expert the most popular one is
             chosen. Logarithms of the chances in between are evenly spaced. (default: 1)
         cache_dtype: Type of keys and values, or latents, in the cache.
+        cache_split: How the tensor group divides the cache of requests that generate. heads: each chip has some key-value heads of all; requests: all heads of some, so that queries and results travel by an all-to-all each.
         sequence_parallel: With tp above 1: norms, dropout and residual additions are divided along the
             tokens. (default: true)
         tensor_chunks: Collective matmuls: a gather and the matmul that reads it, or a matmul and the

@@ -91,6 +91,22 @@ OpExchange gather_logits(const Layer& head, const ParallelPlan& plan) {
   return gather;
 }
 
+// Caches by request: queries go to the chips that keep them, results come back.
+std::vector<OpExchange> with_cache_exchanges(const Layer& block, const ParallelPlan& plan,
+                                             std::vector<OpExchange> exchanges) {
+  for (std::size_t i = 0; i < block.ops.size(); ++i) {
+    const LayerOp& op = block.ops[i];
+    if (op.sent_before + op.sent_after == Bytes(0)) continue;
+    const auto to_all = [&plan](Bytes bytes) {
+      return exchange(Lane::kTensor, CollectiveOp::kAllToAll, bytes, plan.communicated());
+    };
+    exchanges.push_back({.op = i,
+                         .before_forward = {to_all(op.sent_before)},
+                         .after_forward = {to_all(op.sent_after)}});
+  }
+  return exchanges;
+}
+
 // Cuts the collective matmuls of the forward and of the whole backward. A background gather goes
 // before the gather of the matmul, so that the latter stands next to its matmul.
 LoweredLayer cut_matmuls(LoweredLayer layer, std::int64_t chunks) {
@@ -182,6 +198,7 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .expert_tensor = plan.etp,
           .expert_rank = role.expert_rank,
           .expert_spread = plan.expert_spread,
+          .cache_by_request = plan.cache_split == CacheSplit::kRequests,
           .fused_attention = plan.fused_attention,
           .fused_elementwise = plan.fused_elementwise,
           .transpose_weights = plan.transpose_weights,
@@ -257,7 +274,9 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
                              .rank = role.context_rank};
     lowered.blocks.push_back(with_copies_of_roles(
         lower_roles(layers.blocks[kind], share, plan, crossing / plan.tensor_width,
-                    expert_exchanges(layers.blocks[kind], plan, exchange, role.expert_rank))));
+                    with_cache_exchanges(
+                        layers.blocks[kind], plan,
+                        expert_exchanges(layers.blocks[kind], plan, exchange, role.expert_rank)))));
   }
   for (const PredictionModule& module : layers.prediction) {
     lowered.prediction.push_back(

@@ -343,7 +343,8 @@ std::int64_t gathered_message_bytes(const ModelSpec& model, const ParallelPlan& 
 }
 
 // Returns the bytes of a pass that has forwards only: an all-reduce of the stream behind each run
-// of the T region, of values a token where an op sums some, and a gather of the logits.
+// of the T region, of values a token where an op sums some, a gather of the logits, and what an op sends to all
+// others.
 std::int64_t tensor_bytes_of_pass(const ParallelPlan& plan, const ModelLayers& layers) {
   if (plan.tp == 1) return 0;
   std::int64_t sum = 0;
@@ -354,6 +355,7 @@ std::int64_t tensor_bytes_of_pass(const ParallelPlan& plan, const ModelLayers& l
       const bool is_last = i + 1 == layer.ops.size();
       const bool leaves = is_last ? &layer != &layers.head : !is_tensor(layer.ops[i + 1]);
       if (is_tensor(op) && leaves) sum += 2 * layers.tensor_boundary.value();
+      sum += (op.sent_before + op.sent_after).value();
     }
   });
   const std::int64_t logits = layers.head.ops.back().crossing.value();

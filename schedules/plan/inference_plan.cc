@@ -24,6 +24,7 @@ void check_training(const ParallelPlan& plan, Rules& rules) {
   rules.require(!plan.expert_type, "expert_dtype",
                 "is " + std::string(plan.expert_type ? name_of(*plan.expert_type) : "") + but);
   rules.require(plan.expert_spread == 1, "expert_spread", "is not 1" + but);
+  rules.require(plan.cache_split == CacheSplit::kHeads, "cache_split", "is requests" + but);
   rules.require(!plan.cache_type, "cache_dtype",
                 "is " + std::string(plan.cache_type ? name_of(*plan.cache_type) : "") + but);
 }
@@ -91,6 +92,17 @@ void check_expert_keys(const ParallelPlan& plan, const ModelSpec& model, Rules& 
   refuse(plan.expert_spread != 1, "expert_spread", "not 1");
 }
 
+void check_cache_split(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  if (plan.cache_split == CacheSplit::kHeads) return;
+  rules.require(plan.tp > 1, "cache_split",
+                "is requests, but tp is 1, so there is nothing to divide: heads");
+  const bool keeps_more =
+      has(model, Mixer::kSparse) ||
+      std::ranges::any_of(kinds_of(model), [](const BlockKind& kind) { return kind.has_state(); });
+  rules.require(!keeps_more, "cache_split",
+                "is requests, which is not modelled for states and indexers: heads");
+}
+
 void check_requests(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   const bool decodes = plan.inference == Inference::kDecode;
   rules.require(!decodes || plan.context > 0, "context",
@@ -115,6 +127,7 @@ void check_requests(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
       "is " + std::to_string(plan.context) + " tokens, but the model has " +
           std::to_string(model.learned_positions) + " learned positions");
   if (!check(model).empty() || model.kind != ModelKind::kTransformer) return;
+  check_cache_split(plan, model, rules);
   if (has(model, Mixer::kCross)) {
     rules.require(false, "inference",
                   "is not modelled for an encoder with a decoder: none, or another model");
@@ -158,12 +171,13 @@ RequestBatch requests_of(const ParallelPlan& plan) {
 }
 
 Bytes cache_of_layers(const ModelSpec& model, const RequestBatch& batch, std::int64_t tensor,
-                      std::int64_t first, std::int64_t end) {
+                      CacheSplit split, std::int64_t first, std::int64_t end) {
+  const std::int64_t parts = split == CacheSplit::kRequests ? tensor : 1;
   Bytes sum;
   for (std::int64_t layer = first; layer < end; ++layer) {
     for (const RequestGroup& group : batch.groups) {
-      sum += group.sequences *
-             cache_size(model, kind_of(model, layer), tensor, batch.cache, group.keys());
+      sum += (group.sequences + parts - 1) / parts *
+             cache_size(model, kind_of(model, layer), tensor / parts, batch.cache, group.keys());
     }
   }
   return sum;

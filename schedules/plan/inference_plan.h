@@ -23,9 +23,9 @@ void complete_inference(const ModelSpec& model, ParallelPlan& plan);
 RequestBatch requests_of(const ParallelPlan& plan);
 
 // Returns what a chip of a group of `tensor` keeps of the requests in the layers from `first` up to
-// `end`.
+// `end`: the fullest, where requests are divided.
 Bytes cache_of_layers(const ModelSpec& model, const RequestBatch& batch, std::int64_t tensor,
-                      std::int64_t first, std::int64_t end);
+                      CacheSplit split, std::int64_t first, std::int64_t end);
 
 // Checks the keys of inference, and that keys of training are left alone.
 void check_inference(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);

@@ -118,6 +118,14 @@ enum class Inference : std::uint8_t {
 inline constexpr std::size_t kInferences = 3;
 std::string_view name_of(Inference inference);  // "decode"
 
+// By what the tensor group divides the cache.
+enum class CacheSplit : std::uint8_t {
+  kHeads,     // some key-value heads of all requests
+  kRequests,  // all heads of some requests
+};
+inline constexpr std::size_t kCacheSplits = 2;
+std::string_view name_of(CacheSplit split);  // "requests"
+
 // AxisMapping lays an axis of the plan over levels of the cluster, innermost first: tp over torus
 // axis x.
 struct AxisMapping {
@@ -151,6 +159,7 @@ struct ParallelPlan {
   std::int64_t prefill_tokens = 0;  // new tokens of one more request, beside those that generate
   std::int64_t prefill_context = 0;
   std::optional<DataType> cache_type{};          // unset: the activations' type
+  CacheSplit cache_split = CacheSplit::kHeads;
   std::optional<DataType> expert_weight_type{};  // unset: as other weights
   std::optional<DataType> expert_type{};       // in which experts compute; unset: as other matmuls
   double expert_spread = 1;                    // the most popular expert over the least

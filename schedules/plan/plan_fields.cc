@@ -15,6 +15,8 @@ inline constexpr std::size_t kValuesOf<Inference> = kInferences;
 template <>
 inline constexpr std::size_t kValuesOf<CudaGraphs> = kCudaGraphs;
 template <>
+inline constexpr std::size_t kValuesOf<CacheSplit> = kCacheSplits;
+template <>
 inline constexpr std::size_t kValuesOf<Recompute> = kRecomputes;
 template <>
 inline constexpr std::size_t kValuesOf<Optimizer> = kOptimizers;
@@ -186,6 +188,14 @@ void add_inference(Table& table) {
             {.help = "Type of keys and values, or latents, in the cache.",
              .advice = "fp8 halves the cache and what attention reads.",
              .unset = "activation_dtype"});
+  table.add(
+      "cache_split", &Plan::cache_split,
+      {.help = "How the tensor group divides the cache of requests that generate. heads: each "
+               "chip has some key-value heads of all; requests: all heads of some, so that "
+               "queries and results travel by an all-to-all each.",
+       .advice = "requests where tp is above the number of key-value heads, which several "
+                 "chips would keep and read else, and for latents.",
+       .rules = "requests needs inference and tp above 1; not with states or indexers."});
 }
 
 void add_tensor(Table& table) {

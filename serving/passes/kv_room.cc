@@ -9,17 +9,19 @@
 
 namespace stepsim {
 Bytes cache_of_token(const ModelSpec& model, const ParallelPlan& plan) {
+  const bool by_request = plan.cache_split == CacheSplit::kRequests;
+  const std::int64_t parts = by_request ? plan.tp : 1;
   Bytes most;
   std::int64_t layer = 0;
   for (std::int64_t stage = 0; stage < stages_of(plan); ++stage) {
     Bytes of_stage;
     for (std::int64_t i = 0; i < layers_of(plan, stage, model.layers); ++i, ++layer) {
       const auto size = [&](std::int64_t tokens) {
-        return cache_size(model, kind_of(model, layer), plan.tp, plan.cached(), tokens);
+        return cache_size(model, kind_of(model, layer), plan.tp / parts, plan.cached(), tokens);
       };
       of_stage += size(2) - size(1);
     }
-    most = std::max(most, of_stage);
+    most = std::max(most, (of_stage + Bytes(parts - 1)) / parts);
   }
   return most;
 }

@@ -18,7 +18,8 @@ struct KvRoom {
   Bytes others{};           // there: weights, buffers of the largest pass, context and libraries
 };
 
-// Returns what a token takes in the cache on a chip of the stage that keeps most.
+// Returns what a token takes in the cache on a chip of the stage that keeps most. With caches by
+// request it is the mean of the tensor group's chips.
 Bytes cache_of_token(const ModelSpec& model, const ParallelPlan& plan);
 
 // `budget`: most tokens of a step; `block`: tokens of a block; `fraction`: share of the memory that

@@ -106,6 +106,17 @@ TEST(InferencePlanTest, EncodersDontGenerate) {
   EXPECT_EQ(problems_of(decode(), model), (Fields{"context", "inference"}));
 }
 
+TEST(InferencePlanTest, CachesByRequestNeedATensorGroup) {
+  ParallelPlan plan = decode();
+  plan.cache_split = CacheSplit::kRequests;
+  EXPECT_EQ(problems_of(plan), Fields{"cache_split"});
+  ParallelPlan training;
+  training.global_batch = 8;
+  training.sequence = 64;
+  training.cache_split = CacheSplit::kRequests;
+  EXPECT_EQ(problems_of(training), Fields{"cache_split"});
+}
+
 // Behind attention and behind the MLP an all-reduce of [tokens, hidden], and one behind the
 // embedding; logits are gathered.
 TEST(InferencePlanTest, APassSendsTheStreamTwiceALayer) {
@@ -126,6 +137,32 @@ TEST(InferencePlanTest, APassSendsTheStreamTwiceALayer) {
             model.layers * 16 * cache_size(model, {}, 2, DataType::kBf16, 128));
   EXPECT_EQ(held[static_cast<std::size_t>(MemoryCategory::kOptimizer)], Bytes(0));
   EXPECT_EQ(held[static_cast<std::size_t>(MemoryCategory::kActivations)], Bytes(0));
+}
+
+// Two all-to-alls a layer more, and each chip keeps whole caches of half of the requests.
+TEST(InferencePlanTest, CachesByRequestExchangeQueriesAndResults) {
+  const ModelSpec model = small_model();
+  ParallelPlan plan = decode();
+  plan.tp = 2;
+  complete_inference(model, plan);
+  const Cluster cluster = one_node(2, 100_GBps);
+  const auto simulated = [&](CacheSplit split) {
+    plan.cache_split = split;
+    const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
+    return simulate(graph, cluster, {});
+  };
+  const SimulationResult heads = simulated(CacheSplit::kHeads);
+  const SimulationResult requests = simulated(CacheSplit::kRequests);
+  const auto sent = [](const SimulationResult& result) {
+    return result.bytes_by_axis[static_cast<std::size_t>(Axis::kTensor)];
+  };
+  const std::int64_t queries = model.heads * model.qk_dim() / 2;
+  const std::int64_t keys = model.kv_heads * (model.head_dim + model.v_dim()) / 2;
+  const std::int64_t results = model.heads * model.v_dim() / 2;
+  EXPECT_EQ(sent(requests) - sent(heads),
+            Bytes(model.layers * 16 * (queries + keys + results) * 2));
+  EXPECT_EQ(requests.memory_peaks[0].by_category[static_cast<std::size_t>(MemoryCategory::kCache)],
+            model.layers * 8 * cache_size(model, {}, 1, DataType::kBf16, 128));
 }
 
 TEST(InferencePlanTest, LongerContextsAndLargerBatchesTakeLonger) {

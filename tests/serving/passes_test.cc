@@ -111,6 +111,20 @@ TEST(KvRoomTest, IsWhatWeightsAndTheLargestPassLeave) {
   EXPECT_LT(room.others, Bytes(16'000'000'000 / 8 + 4'000'000'000));
 }
 
+// 8 key-value heads on 16 chips: by head each chip has a head of every token, by request a 16th of
+// the tokens with all heads.
+TEST(KvRoomTest, CachesByRequestAreNotKeptTwice) {
+  const auto of_token = [](const std::string& plan) {
+    const Experiment experiment =
+        load_experiment({.model = "llama3-8b",
+                         .cluster = "dgx-h100-16",
+                         .plan = "inference=decode,batch=8,context=2,tp=16," + plan});
+    return cache_of_token(experiment.model, experiment.plan);
+  };
+  EXPECT_EQ(of_token("cache_split=heads"), Bytes(32 * 2 * 128 * 2));
+  EXPECT_EQ(of_token("cache_split=requests"), Bytes(32 * 2 * 8 * 128 * 2 / 16));
+}
+
 TEST(KvRoomTest, AModelThatFillsTheChipLeavesNoBlock) {
   const Experiment experiment = serving("llama3-70b", "tp=1,dp=8");
   const KvRoom room = kv_room(experiment, cluster_for_steps(experiment), 8192, 16, 0.9);

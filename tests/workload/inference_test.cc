@@ -61,6 +61,45 @@ double flops_of(const ModelLayers& layers) {
   return sum;
 }
 
+// 8 key-value heads on 16 chips: by head each chip reads one head of 20 requests, by request all
+// heads of two. Queries of 4 heads and a 16th of new keys and values leave for the chips of their
+// requests, as if 32 had come, and results of 4 heads come back.
+TEST(InferenceTest, CachesByRequestAreReadOnce) {
+  const RequestBatch batch = decoding(20, 8192);
+  Shard shard{.tensor = 16};
+  const ModelLayers heads = inference_layers(llama3_70b(), shard, batch);
+  shard.cache_by_request = true;
+  const ModelLayers requests = inference_layers(llama3_70b(), shard, batch);
+  const LayerOp& by_head = op(heads.blocks[0], "attention");
+  const LayerOp& by_request = op(requests.blocks[0], "attention");
+  EXPECT_EQ(by_head.forward.size(), 1u);
+  EXPECT_EQ(by_head.sent_before, Bytes(0));
+  const std::int64_t token = 2 * 128 * 2;
+  EXPECT_NEAR(static_cast<double>(by_head.forward[0].read.value()), 20.0 * 8192 * token,
+              1e-3 * 20.0 * 8192 * token);
+  EXPECT_NEAR(static_cast<double>(by_request.forward[0].read.value()), 2.0 * 8192 * 8 * token,
+              1e-3 * 2.0 * 8192 * 8 * token);
+  EXPECT_EQ(by_request.forward[0].flops.value() * 20, by_head.forward[0].flops.value() * 32);
+  EXPECT_EQ(by_request.sent_before, Bytes(32 * (4 * 128 + 2 * 8 * 128 / 16) * 2));
+  EXPECT_EQ(by_request.sent_after, Bytes(32 * 4 * 128 * 2));
+}
+
+// A latent is on every chip by head; by request a chip has those of its own requests, and only
+// queries travel.
+TEST(InferenceTest, LatentsByRequestAreReadOnce) {
+  const RequestBatch batch = decoding(16, 4096);
+  Shard shard{.tensor = 8};
+  const ModelLayers heads = inference_layers(latent(), shard, batch);
+  shard.cache_by_request = true;
+  const ModelLayers requests = inference_layers(latent(), shard, batch);
+  const LayerOp& by_head = op(heads.blocks[0], "attention");
+  const LayerOp& by_request = op(requests.blocks[0], "attention");
+  EXPECT_LT(by_request.forward[0].read.value(), by_head.forward[0].read.value() / 4);
+  EXPECT_EQ(by_request.forward[0].flops, by_head.forward[0].flops);
+  EXPECT_EQ(by_request.sent_before, Bytes(16 * 16 * 576 * 2));
+  EXPECT_EQ(by_request.sent_after, Bytes(16 * 16 * 512 * 2));
+}
+
 // 2 x 80 layers x 8 heads x 128 x 2 bytes; of latents 61 layers x 576 x 2.
 TEST(InferenceTest, ACacheHasKeysAndValuesOrLatents) {
   EXPECT_EQ(cache_bytes_per_token(llama3_70b(), DataType::kBf16), Bytes(327'680));

@@ -268,6 +268,13 @@ bool may_serve(const RandomJob& job) {
   return is_transformer(job) && model.mixer_pattern.find('X') == std::string::npos;
 }
 
+// Returns whether no layer keeps a state or keys of an indexer.
+bool keeps_tokens_only(const ModelSpec& model) {
+  return std::ranges::none_of(kinds_of(model), [](const BlockKind& kind) {
+    return kind.has_state() || kind.mixer == Mixer::kSparse;
+  });
+}
+
 // Replaces the plan by one of a pass on the same ranks.
 void choose_inference(Choices& choices, RandomJob& job) {
   const ParallelPlan trained = std::move(job.plan);
@@ -302,6 +309,9 @@ void choose_inference(Choices& choices, RandomJob& job) {
     plan.prefill_context = plan.prefill_tokens + choices.between(0, longest / 2);
   }
   if (has_experts(job) && choices.one_in(3)) plan.expert_spread = choices.pick({1.5, 40.0});
+  if (plan.tp > 1 && keeps_tokens_only(job.model) && choices.one_in(3)) {
+    plan.cache_split = CacheSplit::kRequests;
+  }
   complete_inference(job.model, plan);
   job.plan = std::move(plan);
 }

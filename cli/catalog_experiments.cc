@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "analysis/step/published_comparison.h"
+#include "cli/call.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "experiment/simulate_experiment.h"
 #include "proto/catalog/catalog.h"
+#include "proto/json_value.h"
 #include "proto/load_experiment.h"
 #include "sim/base/quantity_text.h"
 #include "traces/json_text.h"
@@ -26,12 +28,17 @@ namespace {
 struct ShownExperiment {
   Experiment experiment;
   Publication publication;
-  std::optional<StepMetrics> metrics;  // set if the experiment was simulated
+  bool is_served = false;
+  bool is_simulated = false;
+  std::optional<StepMetrics> metrics;  // set if its step was
   std::vector<PublishedComparison> comparisons;
 };
 
-// Returns a measure of the cost: it grows like the ops of all ranks.
-double work_of(const Experiment& experiment) {
+// Returns a measure of the cost: it grows like the ops of all ranks. Serving takes some seconds.
+double work_of(const ShownExperiment& shown) {
+  constexpr double kWorkOfServing = 1e6;
+  if (shown.is_served) return kWorkOfServing;
+  const Experiment& experiment = shown.experiment;
   const ParallelPlan& plan = experiment.plan;
   const auto number = [](std::int64_t count) { return static_cast<double>(count); };
   const double blocks_of_a_rank = number(experiment.model.layers) / number(plan.pp);
@@ -48,11 +55,11 @@ std::vector<ShownExperiment> catalog_experiments() {
     LoadedExperiment loaded = load_with_topology(source);
     all.push_back({.experiment = std::move(loaded.experiment),
                    .publication = std::move(loaded.publication),
+                   .is_served = loaded.served.given(),
                    .metrics = {},
                    .comparisons = {}});
   }
-  std::ranges::stable_sort(all, {},
-                           [](const ShownExperiment& shown) { return work_of(shown.experiment); });
+  std::ranges::stable_sort(all, {}, work_of);
   return all;
 }
 
@@ -61,7 +68,26 @@ bool is_simulated(const ShownExperiment& shown, const CatalogExperimentsOptions&
   return !options.most_chips || shown.experiment.plan.ranks() <= *options.most_chips;
 }
 
+double served_value(PublishedMetric metric, const Json& result) {
+  if (metric == PublishedMetric::kTimePerToken) return result["tpot_s"]["mean"].get<double>();
+  if (metric == PublishedMetric::kTimeToFirstToken) return result["ttft_s"]["mean"].get<double>();
+  return result["output_tokens_per_s_per_chip"].get<double>();
+}
+
+// Serves it as `stepsim serve NAME` does.
+void serve_shown(ShownExperiment& shown) {
+  const Called called = call("serve", {shown.experiment.name, "--json=memory:json"});
+  const Json result = parse_json(called.kept.at("json")).value.value();
+  for (const PublishedFigure& figure : shown.publication.figures) {
+    if (!is_of_serving(figure.metric)) continue;
+    shown.comparisons.push_back(
+        {.figure = figure, .simulated = served_value(figure.metric, result)});
+  }
+}
+
 void simulate_shown(ShownExperiment& shown) {
+  shown.is_simulated = true;
+  if (shown.is_served) return serve_shown(shown);
   Progress progress(shown.experiment.name + ": ");
   ExperimentOptions options;
   progress.watch(options);
@@ -86,7 +112,7 @@ std::string shown_text(const ShownExperiment& shown) {
   text.line("{}", text.paint(experiment.name, Paint::kBold));
   if (shown.publication.figures.empty()) {
     text.wrapped(2, "nothing published: " + shown.publication.none);
-  } else if (shown.metrics) {
+  } else if (shown.is_simulated) {
     add_published(text, shown.comparisons);
   } else {
     add_figures(text, shown.publication);
@@ -100,6 +126,7 @@ std::string shown_json(const ShownExperiment& shown) {
     text += fmt::format(", \"chips\": {}, \"step_time_s\": {}", shown.metrics->chips,
                         exact_seconds(shown.metrics->step_time));
   }
+  if (shown.is_served) text += ", \"served\": true";
   text += ", \"published\": " + published_json(shown.comparisons);
   if (const std::string& none = shown.publication.none; !none.empty()) {
     text += fmt::format(", \"not_published\": \"{}\"", json_escaped(none));

@@ -15,7 +15,10 @@ constexpr std::array<std::string_view, kPublishedMetrics> kMetricNames = {
     "flops_per_chip",
     "model_flops_utilization",
     "hardware_flops_utilization",
-    "peak_memory"};
+    "peak_memory",
+    "tpot",
+    "ttft",
+    "output_tokens_per_s_per_chip"};
 constexpr double kUsualLow = 0.9;
 constexpr double kUsualHigh = 1.1;
 
@@ -53,6 +56,11 @@ std::string_view name_of(PublishedMetric metric) {
 bool counts_attention(PublishedMetric metric) {
   return metric == PublishedMetric::kFlopsPerChip ||
          metric == PublishedMetric::kModelFlopsUtilization;
+}
+
+bool is_of_serving(PublishedMetric metric) {
+  return metric == PublishedMetric::kTimePerToken || metric == PublishedMetric::kTimeToFirstToken ||
+         metric == PublishedMetric::kOutputTokensPerChip;
 }
 
 std::vector<Problem> check(const Publication& publication) {

@@ -30,14 +30,21 @@ enum class PublishedMetric : std::uint8_t {
   kModelFlopsUtilization,     // MFU, 0..1, relative to the peak of the plan's compute type
   kHardwareFlopsUtilization,  // HFU, 0..1
   kPeakMemory,                // bytes, on the chip that needs most
+  // Of serving, means: experiment/served_load.h.
+  kTimePerToken,         // seconds
+  kTimeToFirstToken,     // seconds
+  kOutputTokensPerChip,  // a second
 };
-inline constexpr std::size_t kPublishedMetrics = 6;
+inline constexpr std::size_t kPublishedMetrics = 9;
 
 // Returns the field of the message: "step_time".
 std::string_view name_of(PublishedMetric metric);
 
 // Returns whether the figure depends on how the FLOPs of attention are counted.
 bool counts_attention(PublishedMetric metric);
+
+// Returns whether serving requests gives the figure, and a step doesn't.
+bool is_of_serving(PublishedMetric metric);
 
 struct PublishedFigure {
   PublishedMetric metric = PublishedMetric::kStepTime;

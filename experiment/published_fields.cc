@@ -49,6 +49,12 @@ void add_metrics(FieldTable<PublishedFigure>& table) {
             metric_syntax<Metric::kHardwareFlopsUtilization, double>(), {.help = "HFU, 0 to 1."});
   table.add("peak_memory", metric_syntax<Metric::kPeakMemory, Bytes>(),
             {.help = "Memory of the chip that needs most."});
+  table.add("tpot", metric_syntax<Metric::kTimePerToken, Duration>(),
+            {.help = "Mean time of a token behind the first, of a served experiment."});
+  table.add("ttft", metric_syntax<Metric::kTimeToFirstToken, Duration>(),
+            {.help = "Mean time to the first token, of a served experiment."});
+  table.add("output_tokens_per_s_per_chip", metric_syntax<Metric::kOutputTokensPerChip, double>(),
+            {.help = "Tokens of answers a second and chip, of a served experiment."});
 }
 
 FieldTable<PublishedFigure> make_figure_fields() {

@@ -75,7 +75,10 @@ Loaded load_file(const std::string& experiment, const std::string& text, Problem
   loaded.usable = read_message(*source, "", loaded.message, problems);
   if (loaded.message.has_cluster()) place_files(loaded.folder, *loaded.message.mutable_cluster());
   if (!loaded.message.has_name()) {
-    loaded.message.set_name(std::filesystem::path(experiment).stem().string());
+    // A name of the catalog may have a dot: llama3.1-405b.
+    loaded.message.set_name(looks_like_file(experiment)
+                                ? std::filesystem::path(experiment).stem().string()
+                                : experiment);
   }
   return loaded;
 }
@@ -257,6 +260,18 @@ void balance(Experiment& experiment, ProblemList& problems) {
   plan.balanced = false;
 }
 
+ServedLoad to_served_load(const file::Experiment& message, ProblemList& problems) {
+  ServedLoad served;
+  if (!message.has_serve()) return served;
+  read_fields(message.serve(), served_load_fields(), served, "serve.", problems);
+  served.requests = {message.serve().requests().begin(), message.serve().requests().end()};
+  if (served.requests.empty()) {
+    problems.add("serve.requests",
+                 "must be given, as in \"poisson:rate=4,count=1000,input=1024,output=128\"");
+  }
+  return served;
+}
+
 // Returns all but the record, and sets `message`, of which that is made. `has_rules`: the plan must
 // keep the rules of plans.
 LoadedExperiment load(const ExperimentSource& source, file::Experiment& message,
@@ -327,6 +342,7 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message,
     if (has_rules) problems.add(check_loaded(experiment, has_model, built));
   }
   Publication publication = to_publication(message, problems);
+  ServedLoad served = to_served_load(message, problems);
   if (!is_as_written(source)) publication = forget_publication(message);
   experiment.name =
       message.has_name() ? message.name() : experiment.model.name + "-" + experiment.cluster.name;
@@ -336,7 +352,8 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message,
           .topology = std::move(*built),
           .simulation = simulation,
           .record = {},
-          .publication = std::move(publication)};
+          .publication = std::move(publication),
+          .served = std::move(served)};
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "experiment/experiment.h"
 #include "experiment/published.h"
+#include "experiment/served_load.h"
 #include "proto/experiment_record.h"
 #include "topology/topology.h"
 
@@ -42,6 +43,7 @@ struct LoadedExperiment {
   ExperimentOptions simulation;  // how to simulate it, from the file
   ExperimentRecord record;       // complete record, to be written down and run again
   Publication publication{};     // published figures; empty once flags change the experiment
+  ServedLoad served{};           // how `stepsim serve` serves it; empty: not said
 };
 LoadedExperiment load_with_topology(const ExperimentSource& source);
 

@@ -18,6 +18,9 @@ LABELS = {
     "model_flops_utilization": "MFU",
     "hardware_flops_utilization": "HFU",
     "peak_memory": "peak memory",
+    "tpot": "time per token, served",
+    "ttft": "time to first token, served",
+    "output_tokens_per_s_per_chip": "output tokens/s a chip, served",
 }
 
 HEAD = """# Experiments of the catalog
@@ -27,6 +30,7 @@ What others measured of them on real chips, beside what stepsim says:
     stepsim catalog experiments            all, the quick ones first
     stepsim catalog experiments --list     names and what was published, without simulation
     stepsim run NAME                       one, with everything else that a run says
+    stepsim serve NAME                     one that is served: its requests answered
 
 Written by `scripts/generate_catalog_docs.py` from the program; change `catalog/experiments/`, not this page.
 
@@ -34,6 +38,10 @@ A simulation counts as right within 10 % of the published figure. Where more is 
 the file of the experiment states the range. `PublishedFiguresTest` holds each within its range. It runs the largest
 ones with fewer replicas, whose work is the same. `stepsim catalog experiments` runs them whole, and ends with exit
 status 1 if one is outside its range. Nothing is fitted to these figures.
+
+Served experiments are runs of benchmarks: requests of the same lengths, as many at a time. Their times to the first
+token are not compared: repeated measurements of them differ by up to a third. Steps of the book's own examples are
+closed forms without communication; `stepsim validate S41 S43` takes the differences apart.
 
 Publications count the FLOPs of attention in two ways, *causal* (half the pairs of tokens) or *full*; the simulated
 figure is counted likewise.
@@ -43,7 +51,9 @@ figure is counted likewise.
 
 def value_text(metric, value):
     if metric == "step_time":
-        return f"{value:.4g} s"
+        return f"{value:.4g} s" if value >= 0.1 else f"{1e3 * value:.4g} ms"
+    if metric in ("tpot", "ttft"):
+        return f"{1e3 * value:.1f} ms"
     if metric == "flops_per_chip":
         return f"{value / 1e12:.0f}"
     if metric.endswith("utilization"):

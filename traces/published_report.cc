@@ -67,6 +67,11 @@ std::string published_value_text(PublishedMetric metric, double value) {
       return fmt::format("{:.1f} %", 100 * value);
     case PublishedMetric::kPeakMemory:
       return to_text(Bytes(static_cast<std::int64_t>(std::llround(value))));
+    case PublishedMetric::kTimePerToken:
+    case PublishedMetric::kTimeToFirstToken:
+      return to_text(duration_from_seconds(value));
+    case PublishedMetric::kOutputTokensPerChip:
+      return grouped(value);
   }
   return "";
 }
@@ -85,6 +90,12 @@ std::string_view published_label(PublishedMetric metric) {
       return "HFU";
     case PublishedMetric::kPeakMemory:
       return "peak memory";
+    case PublishedMetric::kTimePerToken:
+      return "time per output token";
+    case PublishedMetric::kTimeToFirstToken:
+      return "time to first token";
+    case PublishedMetric::kOutputTokensPerChip:
+      return "output tokens/s of a chip";
   }
   return "";
 }

@@ -25,6 +25,10 @@ double simulated_value(const PublishedFigure& figure, const Experiment& experime
       return metrics.hardware_flops_utilization;
     case PublishedMetric::kPeakMemory:
       return static_cast<double>(result.memory_peaks[result.peak_rank.index()].bytes.value());
+    case PublishedMetric::kTimePerToken:
+    case PublishedMetric::kTimeToFirstToken:
+    case PublishedMetric::kOutputTokensPerChip:
+      break;  // left out by compare_with_published()
   }
   return 0;
 }
@@ -41,6 +45,7 @@ std::vector<PublishedComparison> compare_with_published(const Publication& publi
                                                         const StepMetrics& metrics) {
   std::vector<PublishedComparison> comparisons;
   for (const PublishedFigure& figure : publication.figures) {
+    if (is_of_serving(figure.metric)) continue;
     comparisons.push_back(
         {.figure = figure, .simulated = simulated_value(figure, experiment, result, metrics)});
   }

@@ -22,8 +22,8 @@ struct PublishedComparison {
   bool as_expected() const;  // whether the ratio is in the range of the figure
 };
 
-// Returns the comparisons in the order of the file; empty if nothing was published about the
-// experiment. REQUIRES: result.step_time > 0, metrics = measure(experiment, result, any
+// Returns the comparisons of a step in the order of the file; empty if nothing was published about
+// the experiment's steps. REQUIRES: result.step_time > 0, metrics = measure(experiment, result, any
 // convention).
 std::vector<PublishedComparison> compare_with_published(const Publication& publication,
                                                         const Experiment& experiment,

@@ -16,6 +16,7 @@
 #include "cli/progress.h"
 #include "cli/serve/serve_cases.h"
 #include "cli/serve/serve_options.h"
+#include "cli/serve/served_load_options.h"
 #include "cli/standard_output.h"
 #include "proto/serving_case/read_cases.h"
 #include "traces/serving_report.h"
@@ -219,8 +220,9 @@ ExitStatus write_run(const ServeOptions& options, const ServingOutcome& run) {
   return outputs.end(ExitStatus::kDone);
 }
 
-ExitStatus run_serve_command(const std::vector<std::string>& arguments) {
+ExitStatus run_serve_command(const std::vector<std::string>& given) {
   std::vector<Problem> problems;
+  const std::vector<std::string> arguments = with_served_load(given);
   ServeOptions options = read_serve_options(arguments, problems);
   const bool has_cases = !options.cases.empty();
   if (has_cases) return run_cases(options, std::move(problems));
@@ -255,13 +257,14 @@ ExitStatus run_serve_command(const std::vector<std::string>& arguments) {
 
 constinit const Subcommand kServeSubcommand = {
     .name = "serve",
-    .arguments = "--model NAME --cluster NAME --requests KIND:KEYS [options]",
+    .arguments = "EXPERIMENT | --model NAME --cluster NAME --requests KIND:KEYS [options]",
     .summary = "let replicas of a model answer requests",
     .description =
         R"(stepsim serve lets replicas of a model answer requests: when each token comes, how full
 the KV cache is, and where the time of a request goes.
 
 Usage:
+  stepsim serve EXPERIMENT [options]
   stepsim serve --model NAME --cluster NAME --plan KEYS --requests KIND:KEYS [options]
   stepsim serve --requests KIND:KEYS --step-time TIME [options]
   stepsim serve --cases F.jsonl [--json F]
@@ -283,7 +286,10 @@ Requests, by kind:
   closed:concurrency=C,count=N,...                      C in the system at any time
   file:trace.csv                                        arrival_s, input_tokens, output_tokens
 A LENGTH is a number, uniform:LOW-HIGH, lognormal:MEDIAN:SIGMA[:MOST] or empirical:FILE.csv.
-Further keys: `stepsim help requests`.
+mix=NAME stands for both: stepsim catalog mixes. Further keys: `stepsim help requests`.
+
+An EXPERIMENT is a name (stepsim catalog experiments --list) or a file that says how it is served;
+options replace what it says.
 
 --cases computes small problems of vLLM's scheduler in whole microseconds and compares them
 with the answers in the file. Exit status 1 unless all are as expected. docs/serving.md has

@@ -6,9 +6,11 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/accuracy/serving_software.h"
 #include "cli/command_line.h"
 #include "cli/html_option.h"
 #include "proto/catalog/engine_releases.h"
+#include "proto/catalog/load_mix.h"
 #include "proto/load_experiment.h"
 #include "sim/base/field_text.h"
 #include "sim/base/suggestion.h"
@@ -109,9 +111,15 @@ void read_model(const CommandLine& line, ServeOptions& options, std::vector<Prob
            .plan = line.value("plan"),
            .chip = line.value("chip"),
            .library = line.value("library"),
+           .experiment = line.words.empty() ? "" : line.words.front(),
+           .software = line.value("software"),
            .exact = line.options.count("exact-steps") != 0};
+  if (!model.software.empty() && !serving_software(model.software)) {
+    problems.push_back(
+        {"--software", "must be vllm, sglang or trtllm, is \"" + shortened(model.software) + "\""});
+  }
   if (!model.given()) {
-    for (const char* const option : {"chip", "library", "exact-steps", "decode-plan"}) {
+    for (const char* const option : {"chip", "library", "software", "exact-steps", "decode-plan"}) {
       if (line.options.count(option) == 0) continue;
       problems.push_back({std::string("--") + option, "must stand with --model and --cluster"});
     }
@@ -121,7 +129,7 @@ void read_model(const CommandLine& line, ServeOptions& options, std::vector<Prob
     return;
   }
   for (const char* const option : {"model", "cluster"}) {
-    if (!line.value(option).empty()) continue;
+    if (!model.experiment.empty() || !line.value(option).empty()) continue;
     problems.push_back({std::string("--") + option, "must be given, as --plan or another part is"});
   }
   if (line.options.count("chips-per-replica") != 0) {
@@ -137,7 +145,7 @@ void read_served(const CommandLine& line, ServeOptions& options, std::vector<Pro
                         "output=128; or --cases F.jsonl"});
   } else {
     for (const std::string& text : line.options["requests"].as<std::vector<std::string>>()) {
-      options.sources.push_back(read_request_source(text, problems));
+      options.sources.push_back(read_request_source(with_mix(text, problems), problems));
     }
   }
   read_model(line, options, problems);
@@ -206,7 +214,8 @@ std::vector<std::vector<std::string>> arguments_by_model(
   constexpr std::array<std::string_view, 11> kOfModel = {
       "model",   "plan",   "requests",    "engine",    "replicas",        "router",
       "prefill", "decode", "decode-plan", "step-time", "decode-step-time"};
-  constexpr std::array<std::string_view, 4> kOfEach = {"cluster", "chip", "library", "exact-steps"};
+  constexpr std::array<std::string_view, 5> kOfEach = {"cluster", "chip", "library", "software",
+                                                       "exact-steps"};
   std::vector<std::vector<std::string>> parts(1);
   std::vector<std::string> of_each;
   po::parsed_options parsed(nullptr);
@@ -310,6 +319,8 @@ po::options_description serve_option_list() {
   add("plan", text("KEYS"), "how a replica divides the model: tp=8, or dp=16,ep=16");
   add("chip", text("NAME|FILE"), "replaces the cluster's chip");
   add("library", text("NAME|FILE"), "replaces the cluster's communication library");
+  add("software", text("NAME"),
+      "whose kernels run, where several were measured: vllm, sglang or trtllm");
   add("exact-steps", "simulate every step; else steps in between are interpolated");
   add("step-time", text("TIME|linear:KEYS"),
       "how long a step takes, instead of the model's: always the same, or base, token (computed) "
@@ -343,8 +354,8 @@ ServeOptions read_serve_options(const std::vector<std::string>& arguments,
                                 std::vector<Problem>& problems) {
   const std::vector<std::vector<std::string>> parts = arguments_by_model(arguments);
   const CommandLine line = read_command_line(parts.front(), serve_option_list(), problems);
-  for (const std::string& word : line.words) {
-    problems.push_back({word, "serve takes options only; see stepsim help serve"});
+  for (std::size_t i = 1; i < line.words.size(); ++i) {
+    problems.push_back({line.words[i], "is one word too many: serve takes one EXPERIMENT"});
   }
   ServeOptions options;
   options.json = read_output_path(line, "json", OutputFormat::kJson, problems);

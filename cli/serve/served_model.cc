@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "analysis/accuracy/serving_software.h"
 #include "cli/serve/serve_options.h"
 #include "experiment/build_cluster.h"
 #include "proto/load_experiment.h"
@@ -22,6 +23,20 @@ Experiment load(const ServedModelSource& source) {
                         "must be left out: the engine decides what a pass computes"});
   }
   throw_if_any(std::move(problems));
+  if (!source.experiment.empty()) {
+    // A pass has at least a request for each rank.
+    const std::string_view own_ranks = value_of_plan(source.plan, "dp");
+    const std::string plan =
+        own_ranks.empty() ? source.plan : fmt::format("{},batch={}", source.plan, own_ranks);
+    Experiment experiment = load_experiment({.experiment = source.experiment,
+                                             .model = source.model,
+                                             .cluster = source.cluster,
+                                             .plan = plan,
+                                             .chip = source.chip,
+                                             .library = source.library});
+    if (experiment.plan.inference == Inference::kDecode) return experiment;
+    throw ConfigError({{source.experiment, "must have a plan of inference=decode to be served"}});
+  }
   const std::string_view ranks = value_of_plan(source.plan, "dp");
   const std::string pass = fmt::format("inference=decode,context=2,batch={},allow_idle_chips=true",
                                        ranks.empty() ? "1" : ranks);
@@ -32,10 +47,19 @@ Experiment load(const ServedModelSource& source) {
                           .library = source.library});
 }
 
+// Kernels of the software go before those of others.
+Experiment load_with_kernels(const ServedModelSource& source) {
+  Experiment experiment = load(source);
+  if (const auto software = serving_software(source.software)) {
+    prefer_kernels_of(*software, experiment.cluster.chip.serving);
+  }
+  return experiment;
+}
+
 }  // namespace
 
 ServedModel::ServedModel(const ServedModelSource& source)
-    : experiment_(load(source)),
+    : experiment_(load_with_kernels(source)),
       times_(experiment_, cluster_for_steps(experiment_), {},
              source.exact ? PassTimes::Precision::kExact : PassTimes::Precision::kInterpolated),
       cost_(times_, experiment_.plan.dp) {}

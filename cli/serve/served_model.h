@@ -25,9 +25,13 @@ struct ServedModelSource {
   std::string plan;
   std::string chip;
   std::string library;
-  bool exact = false;  // simulate every step
+  std::string experiment;  // replaces model and cluster; the keys of `plan` go over its own
+  std::string software;    // whose kernels run, where the chip has those of several
+  bool exact = false;      // simulate every step
 
-  bool given() const { return !model.empty() || !cluster.empty() || !plan.empty(); }
+  bool given() const {
+    return !model.empty() || !cluster.empty() || !plan.empty() || !experiment.empty();
+  }
 };
 
 class ServedModel {

@@ -44,6 +44,8 @@ std::string_view name_of(CatalogKind kind) {
       return "plans";
     case CatalogKind::kFailures:
       return "failures";
+    case CatalogKind::kMix:
+      return "mixes";
     case CatalogKind::kExperiment:
       break;
   }
@@ -53,6 +55,7 @@ std::string_view name_of(CatalogKind kind) {
 std::string_view one_of(CatalogKind kind) {
   if (kind == CatalogKind::kLibrary) return "library";
   if (kind == CatalogKind::kFailures) return "table of failures";
+  if (kind == CatalogKind::kMix) return "mix of requests";
   std::string_view name = name_of(kind);
   name.remove_suffix(1);
   return name;
@@ -112,6 +115,8 @@ std::string_view option_for(CatalogKind kind) {
       return "--plan ";
     case CatalogKind::kFailures:
       return "--failures ";
+    case CatalogKind::kMix:
+      return "--requests poisson:rate=4,count=1000,mix=";
     case CatalogKind::kExperiment:
       break;
   }
@@ -121,7 +126,7 @@ std::string_view option_for(CatalogKind kind) {
 // Returns the command for a run with an experiment, model, cluster or plan; "" for other kinds.
 std::string run_with(CatalogKind kind, std::string_view name) {
   if (kind == CatalogKind::kChip || kind == CatalogKind::kLibrary) return {};
-  if (kind == CatalogKind::kFailures) return {};
+  if (kind == CatalogKind::kFailures || kind == CatalogKind::kMix) return {};
   if (kind == CatalogKind::kExperiment) return fmt::format("stepsim run {}", name);
   const auto flag = [&](CatalogKind one, std::string_view otherwise) {
     return fmt::format(" {}{}", option_for(one), one == kind ? name : otherwise);
@@ -131,9 +136,10 @@ std::string run_with(CatalogKind kind, std::string_view name) {
 }
 
 std::string option_sentence(CatalogKind kind, std::string_view name) {
-  const bool fails = kind == CatalogKind::kFailures;
-  return fmt::format("stepsim {} takes it as {}{}", fails ? "goodput" : "run", option_for(kind),
-                     name);
+  const char* const command = kind == CatalogKind::kFailures ? "goodput"
+                              : kind == CatalogKind::kMix    ? "serve"
+                                                             : "run";
+  return fmt::format("stepsim {} takes it as {}{}", command, option_for(kind), name);
 }
 
 // Returns a sentence that says how to run with an entry.

@@ -28,10 +28,11 @@ enum class CatalogKind : std::uint8_t {
   kPlan,
   kExperiment,
   kFailures,  // of machines: proto/catalog/load_failures.h
+  kMix,       // of requests: proto/catalog/load_mix.h
 };
 inline constexpr std::array kCatalogKinds = {
-    CatalogKind::kChip, CatalogKind::kLibrary,    CatalogKind::kCluster, CatalogKind::kModel,
-    CatalogKind::kPlan, CatalogKind::kExperiment, CatalogKind::kFailures};
+    CatalogKind::kChip, CatalogKind::kLibrary,    CatalogKind::kCluster,  CatalogKind::kModel,
+    CatalogKind::kPlan, CatalogKind::kExperiment, CatalogKind::kFailures, CatalogKind::kMix};
 std::string_view name_of(CatalogKind kind);  // "chips": the folder
 std::string_view one_of(CatalogKind kind);   // "chip"
 

@@ -4,6 +4,7 @@ import collections
 import csv
 import json
 import pathlib
+import re
 
 from program import StepsimTest, main, stepsim
 from writing_commands import SCHEDULER_CASE
@@ -260,6 +261,68 @@ class ServeTest(StepsimTest):
                          "--step-time", "1ms", "--json", "-")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertLess(json.loads(result.stdout)["simulator"]["cpu_s"], 20)
+
+
+SERVED = ["deepseek-r1-dgx-h200-8-1k1k", "deepseek-r1-dgx-h200-8-8k1k", "deepseek-r1-gb200-nvl72-1k1k",
+          "gpt-oss-120b-b200-1k1k", "gpt-oss-120b-b200-2-8k1k", "llama3.1-405b-b200-4-offline",
+          "llama3.1-405b-dgx-h100-8-offline"]
+UNITS = {"ms": 1e-3, "s": 1.0, "": 1.0}
+MIXED = "closed:concurrency=2,count=6,mix=1k1k,seed=4"
+
+
+def published(text):
+    """(metric, value, low, high) of each figure in the file of an experiment."""
+    for block in re.findall(r"^published \{(.*?)^\}", text, re.M | re.S):
+        fields = dict(re.findall(r"^  (\w+): (.*)$", block, re.M))
+        metric = next(name for name in fields if name in ("tpot", "output_tokens_per_s_per_chip"))
+        number, unit = re.fullmatch(r'"?([\d.]+)(\w*)"?', fields[metric]).groups()
+        yield (metric, float(number) * UNITS[unit], float(fields.get("low", 0.9)),
+               float(fields.get("high", 1.1)))
+
+
+class ExperimentTest(StepsimTest):
+    def result(self, *arguments):
+        result = stepsim("serve", *arguments, "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_figures_of_served_experiments_are_within_their_range(self):
+        for name in SERVED:
+            served = self.result(name)
+            figures = list(published(stepsim("catalog", "experiments", name).stdout))
+            self.assertTrue(figures, name)
+            for metric, value, low, high in figures:
+                simulated = served["tpot_s"]["mean"] if metric == "tpot" else served[metric]
+                self.assertTrue(low <= simulated / value <= high, (name, metric, simulated, value))
+
+    def test_options_replace_what_the_experiment_says(self):
+        few = self.result("gpt-oss-120b-b200-1k1k", "--requests", MIXED)
+        self.assertEqual(few["requests"], 6)
+        other = self.result("gpt-oss-120b-b200-1k1k", "--requests", MIXED, "--engine", "orca")
+        self.assertNotEqual(few["ttft_s"], other["ttft_s"])
+        kernels = self.result("gpt-oss-120b-b200-1k1k", "--requests", MIXED, "--software", "trtllm")
+        self.assertNotEqual(few["tpot_s"], kernels["tpot_s"])
+
+    def test_a_mix_stands_for_its_lengths(self):
+        lengths = "input=uniform:819-1024,output=uniform:819-1024"
+        times = ["--step-time", "10ms", "--requests"]
+        mixed, plain = (self.result(*times, f"closed:concurrency=2,count=6,{keys},seed=4")
+                        for keys in ("mix=1k1k", lengths))
+        self.assertEqual(mixed["end_to_end_s"], plain["end_to_end_s"])
+        for name in stepsim("catalog", "mixes").stdout.split():
+            self.result(*times, f"burst:count=2,mix={name}")
+
+    def test_what_cannot_be_served_is_refused(self):
+        self.expect_refused(["serve", "--step-time", "1ms", "--requests", "burst:count=2,mix=1k2k"],
+                            "--requests mix:", "1k2k")
+        self.expect_refused(["serve", "llama3-8b-dgx-h100-8"],
+                            "llama3-8b-dgx-h100-8: says nothing about how it is served")
+        self.expect_refused(["serve", "gpt-oss-120b-b200-1k1k", "--software", "lmdeploy"],
+                            "--software: must be vllm, sglang or trtllm, is \"lmdeploy\"")
+        self.expect_refused(["serve", "gpt-oss-120b-b200-1k1k", "llama3-8b-dgx-h100-8"],
+                            "llama3-8b-dgx-h100-8: is one word too many")
+        self.expect_refused(["serve", "llama3-8b-dgx-h100-8", "--requests", "burst:count=2,mix=1k1k"],
+                            "must have a plan of inference=decode")
 
 
 if __name__ == "__main__":

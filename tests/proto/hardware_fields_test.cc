@@ -47,7 +47,7 @@ TEST(HardwareFieldsTest, EveryFieldOfAMessageHasARowAndEveryRowAField) {
 TEST(HardwareFieldsTest, EveryFieldOfAnExperimentIsReadBySomeone) {
   const std::vector<std::string> parts = {
       "name",      "model",      "cluster",         "plan", "variation", "seed",
-      "overrides", "simulation", "stepsim_version", "over"};
+      "overrides", "simulation", "stepsim_version", "over", "serve"};
   for (const std::string& line :
        unmatched_fields(*file::Experiment::descriptor(), publication_fields())) {
     const bool is_part = std::ranges::any_of(parts, [&](const std::string& part) {

@@ -42,10 +42,13 @@ published { flops_per_chip: "400TFLOPS" attention_flops: "full" source: "a" }
 published { model_flops_utilization: 0.41 source: "a" low: 0.7 why: "b" }
 published { hardware_flops_utilization: 0.5 source: "a" }
 published { peak_memory: "60GB" source: "a" low: 0.95 high: 1.05 }
+published { tpot: "20ms" source: "a" }
+published { ttft: "0.5s" source: "a" }
+published { output_tokens_per_s_per_chip: 1234 source: "a" }
 )"));
   const std::vector<PublishedFigure>& figures = publication.figures;
   ASSERT_EQ(figures.size(), kPublishedMetrics);
-  const double values[] = {19.9, 238'300, 4e14, 0.41, 0.5, 6e10};
+  const double values[] = {19.9, 238'300, 4e14, 0.41, 0.5, 6e10, 0.02, 0.5, 1234};
   for (std::size_t i = 0; i < figures.size(); ++i) {
     EXPECT_EQ(figures[i].metric, static_cast<PublishedMetric>(i));
     EXPECT_DOUBLE_EQ(figures[i].value, values[i]);
@@ -64,7 +67,8 @@ TEST_F(PublishedTest, NonsenseIsRefused) {
   EXPECT_EQ(problems_with(R"(published { step_time: "19.9" } published { source: "a" })"),
             (Lines{"published[1].step_time: or another figure must be given: step_time, "
                    "tokens_per_s, flops_per_chip, model_flops_utilization, "
-                   "hardware_flops_utilization, peak_memory",
+                   "hardware_flops_utilization, peak_memory, tpot, ttft, "
+                   "output_tokens_per_s_per_chip",
                    "published[0].source: must be given, as in \"arXiv 2407.21783, table 4\""}));
   EXPECT_EQ(problems_with(R"(published { step_time: "2s" tokens_per_s: 3 source: "a" })"),
             Lines{"published[0].tokens_per_s: is given beside step_time; a figure each"});

@@ -81,7 +81,7 @@ MAY_INCLUDE = {
     "analysis/goodput": ["sim/base", "sim/engine"],
     "analysis/goodput/steps": LOADED + GOODPUT,
     "analysis/search": LOADED + ["analysis/step"],
-    "analysis/studies": LOADED + ANALYSIS + GOODPUT[:1],
+    "analysis/studies": LOADED + ANALYSIS + GOODPUT[:1] + SERVING + PASSES,
     "traces": ["analysis/step", "experiment"] + GOODPUT + SIM + SERVING,
     # Pages are made of the JSON of results; what only a run knows is drawn in pages/run.
     "pages": ["sim/base", "traces"],

@@ -24,35 +24,6 @@ OpGraph all_gather_in_rounds(std::uint32_t n, Bytes shard, Duration floor);
 // receives one and adds it to its own. The addition moves `added` bytes through the chip's memory.
 OpGraph reduce_scatter_with_adds(std::uint32_t n, Bytes shard, Bytes added);
 
-// All-reduces over a mesh without wraparound, one after another: reduce-scatter along x, then y;
-// all-gather along y, then x. Along a line of n every shard moves from neighbour to neighbour, in
-// both directions at once: n - 1 rounds.
-class MeshAllReduce {
- public:
-  // Uses rank x + size_x * y of `graph`, which has size_x * size_y ranks.
-  MeshAllReduce(GraphByHand& graph, std::uint32_t size_x, std::uint32_t size_y);
-
-  // `ready[rank]`: ops that must end before the all-reduce starts. Returns the last ops of each
-  // rank.
-  std::vector<std::vector<Dependency>> add(Bytes bytes, std::vector<std::vector<Dependency>> ready);
-
- private:
-  struct Direction {
-    std::vector<std::uint32_t> order;  // ranks, by position
-    CommunicatorId communicator;
-    std::vector<StreamId> streams;  // by position
-  };
-  void add_lines(const std::vector<Direction>& directions, Bytes shard, bool gathers,
-                 std::vector<std::vector<Dependency>>& ready);
-
-  GraphByHand& graph_;
-  std::vector<Direction> along_x_;
-  std::vector<Direction> along_y_;
-  std::uint32_t size_x_;
-  std::uint32_t size_y_;
-  std::uint32_t messages_ = 0;  // count of messages, for their numbers
-};
-
 // Every rank sends `chunk` to the ranks of destinations[rank], one after another. All receives are
 // posted at the start.
 OpGraph messages_in_order(const std::vector<std::vector<std::uint32_t>>& destinations, Bytes chunk);

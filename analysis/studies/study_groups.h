@@ -24,6 +24,8 @@ std::vector<Study> model_state_studies();
 std::vector<Study> pipeline_studies();
 std::vector<Study> recipe_studies();  // recipes.cc
 std::vector<Study> serving_queue_studies();
+std::vector<Study> serving_rule_studies();
+std::vector<Study> serving_slice_studies();
 std::vector<Study> slice_studies();  // slices.cc
 std::vector<Study> tensor_parallel_studies();
 std::vector<Study> tpu_collective_studies();

@@ -26,6 +26,8 @@ constexpr Group kGroups[] = {
     pipeline_studies,         //
     recipe_studies,           //
     serving_queue_studies,    //
+    serving_rule_studies,     //
+    serving_slice_studies,    //
     slice_studies,            //
     tensor_parallel_studies,  //
     tpu_collective_studies,   //

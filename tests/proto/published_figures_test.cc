@@ -86,6 +86,23 @@ std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
 INSTANTIATE_TEST_SUITE_P(Catalog, PublishedFiguresTest,
                          ::testing::ValuesIn(experiments_with_figures()), test_name);
 
+// Names may have a dot: "llama3.1-405b".
+TEST(PublishedFiguresTest, AnExperimentHasTheNameOfItsEntry) {
+  for (const std::string& name : list(CatalogKind::kExperiment)) {
+    EXPECT_EQ(load_experiment(named(name)).name, name);
+  }
+}
+
+// Requests are served by an experiment that says so, and only figures of serving stand beside them.
+TEST(PublishedFiguresTest, FiguresOfServingAreOfServedExperiments) {
+  for (const std::string& name : list(CatalogKind::kExperiment)) {
+    const LoadedExperiment loaded = load_with_topology(named(name));
+    for (const PublishedFigure& figure : loaded.publication.figures) {
+      EXPECT_EQ(is_of_serving(figure.metric), loaded.served.given()) << name;
+    }
+  }
+}
+
 TEST(PublishedFiguresTest, SmallerStandInsHaveReplicasAsLong) {
   for (const Smaller& smaller : kSmaller) {
     const std::string name(smaller.experiment);

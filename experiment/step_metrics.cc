@@ -71,8 +71,9 @@ PassMetrics measure_pass(const Experiment& experiment, const SimulationResult& r
   const ParallelPlan& plan = experiment.plan;
   const ModelSpec& model = experiment.model;
   const RequestBatch batch = requests_of(plan);
-  PassMetrics metrics{.cache_per_token = cache_bytes_per_token(model, batch.cache),
-                      .cache = plan.dp * cache_of_layers(model, batch, 1, CacheSplit::kHeads, 0, model.layers)};
+  PassMetrics metrics{
+      .cache_per_token = cache_bytes_per_token(model, batch.cache),
+      .cache = plan.dp * cache_of_layers(model, batch, 1, CacheSplit::kHeads, 0, model.layers)};
   if (plan.inference != Inference::kDecode || model.experts.routed > 0) return metrics;
   const MemoryBytes& held = result.memory_peaks[result.peak_rank.index()].by_category;
   const Bytes read = held[static_cast<std::size_t>(MemoryCategory::kParameters)] +

@@ -21,12 +21,12 @@
 // parallelism the experts are divided over the tensor group too (ep x etp = tp), whose ranks all
 // have the same tokens: nothing is sent to them, and their results are summed with the group's.
 //
-// With caches by request (Shard::cache_by_request; the scaling book, part 7) each chip of the tensor
-// group keeps whole caches of some of the requests that generate, where it would else keep some
-// key-value heads of all, and more than one chip the same head once there are more chips than
-// heads. Projections still divide heads, so queries and new keys and values go to the chips of their
-// requests by an all-to-all, and results come back by another. Prompts attend by heads; that their
-// keys then move to the chip of their request is not modelled.
+// With caches by request (Shard::cache_by_request; the scaling book, part 7) each chip of the
+// tensor group keeps whole caches of some of the requests that generate, where it would else keep
+// some key-value heads of all, and more than one chip the same head once there are more chips than
+// heads. Projections still divide heads, so queries and new keys and values go to the chips of
+// their requests by an all-to-all, and results come back by another. Prompts attend by heads; that
+// their keys then move to the chip of their request is not modelled.
 //
 // Nothing is kept for a backward. Not modelled: sequences of unequal length in a group (give the
 // mean), modules of multi-token prediction (a draft is a pass of its own), pages of the cache.

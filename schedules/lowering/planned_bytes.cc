@@ -343,8 +343,8 @@ std::int64_t gathered_message_bytes(const ModelSpec& model, const ParallelPlan& 
 }
 
 // Returns the bytes of a pass that has forwards only: an all-reduce of the stream behind each run
-// of the T region, of values a token where an op sums some, a gather of the logits, and what an op sends to all
-// others.
+// of the T region, of values a token where an op sums some, a gather of the logits, and what an op
+// sends to all others.
 std::int64_t tensor_bytes_of_pass(const ParallelPlan& plan, const ModelLayers& layers) {
   if (plan.tp == 1) return 0;
   std::int64_t sum = 0;

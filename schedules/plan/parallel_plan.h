@@ -158,7 +158,7 @@ struct ParallelPlan {
   std::int64_t context = 0;         // tokens of each request after the pass; 0: not given
   std::int64_t prefill_tokens = 0;  // new tokens of one more request, beside those that generate
   std::int64_t prefill_context = 0;
-  std::optional<DataType> cache_type{};          // unset: the activations' type
+  std::optional<DataType> cache_type{};  // unset: the activations' type
   CacheSplit cache_split = CacheSplit::kHeads;
   std::optional<DataType> expert_weight_type{};  // unset: as other weights
   std::optional<DataType> expert_type{};       // in which experts compute; unset: as other matmuls

@@ -133,7 +133,9 @@ class Plan(Part):
         expert_spread: How many times as often as the least popular expert the most popular one is
             chosen. Logarithms of the chances in between are evenly spaced. (default: 1)
         cache_dtype: Type of keys and values, or latents, in the cache.
-        cache_split: How the tensor group divides the cache of requests that generate. heads: each chip has some key-value heads of all; requests: all heads of some, so that queries and results travel by an all-to-all each.
+        cache_split: How the tensor group divides the cache of requests that generate. heads: each chip
+            has some key-value heads of all; requests: all heads of some, so that queries and results
+            travel by an all-to-all each. (default: heads)
         sequence_parallel: With tp above 1: norms, dropout and residual additions are divided along the
             tokens. (default: true)
         tensor_chunks: Collective matmuls: a gather and the matmul that reads it, or a matmul and the

@@ -7,6 +7,7 @@
 
 #include "experiment/cluster_fields.h"
 #include "experiment/published_fields.h"
+#include "experiment/served_load.h"
 #include "proto/experiment.pb.h"
 #include "proto/read_fields.h"
 #include "sim/chips/chip_fields.h"
@@ -57,6 +58,12 @@ TEST(HardwareFieldsTest, EveryFieldOfAnExperimentIsReadBySomeone) {
                          << ": declare it in experiment/published_fields.cc or "
                             "proto/experiment.proto";
   }
+}
+
+// load_experiment() reads the list of requests.
+TEST(HardwareFieldsTest, EveryFieldOfServingIsReadBySomeone) {
+  EXPECT_EQ(unmatched_fields(*file::Serve::descriptor(), served_load_fields()),
+            std::vector<std::string>{"Serve.requests has no row, so nothing reads it"});
 }
 
 TEST(HardwareFieldsTest, MatmulsOfATypeStartFromThoseOfAll) {

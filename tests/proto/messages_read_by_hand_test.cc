@@ -12,6 +12,7 @@
 #include "proto/experiment.pb.h"
 #include "proto/hardware.pb.h"
 #include "proto/measured_model.pb.h"
+#include "proto/request_mix.pb.h"
 #include "proto/software.pb.h"
 #include "proto/uncertainty.pb.h"
 
@@ -63,6 +64,9 @@ std::vector<ReadByHand> messages_read_by_hand() {
        "proto/catalog/load_engine_releases.cc",
        {"usage", "memory_from", "memory_below", "chip", "not_chip", "tp_from", "keys",
         "reserved_memory", "reserved_memory_per_chip", "reserved_memory_at_least"}},
+      {file::RequestMix::descriptor(),
+       "proto/catalog/load_mix.cc",
+       {"name", "input", "output", "source"}},
       {file::UncertaintyTable::descriptor(), "proto/catalog/load_intervals.cc", {"interval"}},
       {file::MeasuredInterval::descriptor(),
        "proto/catalog/load_intervals.cc",

@@ -128,7 +128,7 @@ class StageLowering {
   }
 
   void finish_step() {
-    stage_.pass = stage_.tables.name("optimizer step");
+    stage_.pass = stage_.tables.name(std::string(kOptimizerStep));
     for (const Complete& complete : deferred_) {
       replicated_->leave(*complete.unit, complete.stage, true);
     }

@@ -250,6 +250,13 @@ constexpr bool ids_differ() {
 }
 static_assert(ids_differ(), "two schedules have the same id: rename one");
 
+// A plan is asked for its schedule again and again, so the ids are worked out once.
+constexpr auto kIds = [] {
+  std::array<ScheduleName, kTable.size()> ids{};
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = ScheduleName{schedule_id(kTable[i].name)};
+  return ids;
+}();
+
 }  // namespace
 
 bool is_any_count(std::int64_t, std::int64_t microbatches) {
@@ -261,9 +268,9 @@ std::string any_count_text(std::int64_t) {
 }
 
 const PublishedSchedule& published(ScheduleName name) {
-  const auto* row = std::ranges::find(kTable, name, &PublishedSchedule::id);
-  if (row == kTable.end()) throw std::logic_error("a schedule that is not in the table");
-  return *row;
+  const auto place = static_cast<std::size_t>(std::ranges::find(kIds, name) - kIds.begin());
+  if (place == kIds.size()) throw std::logic_error("a schedule that is not in the table");
+  return kTable[place];
 }
 
 std::vector<ScheduleName> all_schedules() {

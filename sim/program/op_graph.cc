@@ -27,16 +27,4 @@ std::uint32_t launches_of(const ComputeWork& work) {
   return std::max(sum, 1U);
 }
 
-std::span<const Dependency> Program::dependencies_of(OpId op) const {
-  const std::uint32_t i = op.index();
-  const std::uint32_t begin = i == 0 ? 0 : ops[i - 1].dependencies_end;
-  return std::span(dependencies).subspan(begin, ops[i].dependencies_end - begin);
-}
-
-std::span<const MemoryChange> Program::memory_changes_of(OpId op) const {
-  const std::uint32_t i = op.index();
-  const std::uint32_t begin = i == 0 ? 0 : ops[i - 1].memory_end;
-  return std::span(memory_changes).subspan(begin, ops[i].memory_end - begin);
-}
-
 }  // namespace stepsim

@@ -183,8 +183,16 @@ struct Program {
   MemoryBytes resident{};              // held from the start of the run to its end
   Bytes held_on_host{};                // likewise, on the host
 
-  std::span<const Dependency> dependencies_of(OpId op) const;
-  std::span<const MemoryChange> memory_changes_of(OpId op) const;
+  std::span<const Dependency> dependencies_of(OpId op) const {
+    const std::uint32_t i = op.index();
+    const std::uint32_t begin = i == 0 ? 0 : ops[i - 1].dependencies_end;
+    return {dependencies.data() + begin, ops[i].dependencies_end - begin};
+  }
+  std::span<const MemoryChange> memory_changes_of(OpId op) const {
+    const std::uint32_t i = op.index();
+    const std::uint32_t begin = i == 0 ? 0 : ops[i - 1].memory_end;
+    return {memory_changes.data() + begin, ops[i].memory_end - begin};
+  }
 };
 
 // A partition of (some of) the ranks into groups, each an ordered list of members.

@@ -66,6 +66,7 @@ class Simulation {
         recorder_(job, streams_, cluster, fabric, options),
         random_(options.shuffle_seed.value_or(0)) {
     left_in_step_.assign(options.steps, streams_.ops_total() / options.steps);
+    if (options.steps == 1) begin_limit();
     if (graph_.host) launches_.emplace(job, streams_, cluster.chip, options.steps);
     for (const RankId rank : options.recorded_ranks) attribution_.record(job.simulated(rank));
   }
@@ -85,6 +86,7 @@ class Simulation {
       }
       recorder_.links_until(*next, *network_);
       queue_.advance_to(*next);
+      if (latest_ && *next > *latest_) give_up();
       report_progress();
       // The network goes before the queue. Ops that they wake start before rates are settled.
       if (network_->next_event() == *next) {
@@ -211,8 +213,42 @@ class Simulation {
     attribution_.compute_ends(rank, now());
     path_.add(stream, graph_.compute_works[streams_.op(stream).work].path_label,
               streams_.started_at(stream), now());
+    if (latest_) check_limit(rank, stream);
     end(stream, streams_.started_at(stream));
   }
+
+  // ---- the limit of a step ----
+
+  std::int64_t counted_steps() const { return std::max(1U, options_.steps - 1); }
+  // The steps that count begin now.
+  void begin_limit() {
+    if (!options_.limit) return;
+    // A step is the mean of those that count, rounded down.
+    latest_ = now() + ((options_.limit->most + Duration(1)) * counted_steps() - Duration(1));
+    watch_first_ranks();
+  }
+  // What is left behind the ops of a program holds for the first rank that runs it: the network may
+  // be slower there than around others.
+  void watch_first_ranks() {
+    std::vector<bool> is_watched(graph_.programs.size());
+    watched_.assign(job_.ranks().size(), false);
+    for (std::uint32_t rank = 0; rank < graph_.ranks.size(); ++rank) {
+      const std::size_t program = graph_.ranks[rank].program.index();
+      if (is_watched[program]) continue;
+      is_watched[program] = true;
+      watched_[job_.simulated(RankId(rank)).index()] = true;
+    }
+  }
+  // The op that runs on the compute stream of `rank` ends.
+  void check_limit(RankId rank, RankStreamId stream) const {
+    if (!watched_[rank.index()] || streams_.step(stream) + 1 != options_.steps) return;
+    const std::size_t program = job_.ranks()[rank.index()].program.index();
+    if (program >= options_.limit->behind.size()) return;
+    const std::vector<Duration>& behind = options_.limit->behind[program];
+    const std::uint32_t position = streams_.position(stream);
+    if (position < behind.size() && now() + behind[position] > *latest_) give_up();
+  }
+  [[noreturn]] void give_up() const { throw StepTooLong(streams_.ops_total()); }
 
   void arrived(TransferId transfer) {
     const TransferOwner owner = transport_.take(transfer);
@@ -259,6 +295,7 @@ class Simulation {
     if (step_ends_.size() == 1 && options_.steps > 1) {
       path_.begin_window(now());
       attribution_.begin_window(now());
+      begin_limit();
     }
   }
 
@@ -323,6 +360,8 @@ class Simulation {
   std::vector<TransferId> transfers_;
   std::vector<std::uint64_t> left_in_step_;
   std::vector<Time> step_ends_;
+  std::vector<bool> watched_{};   // by simulated rank
+  std::optional<Time> latest_{};  // end of a run within its limit, once the steps that count begin
   std::uint64_t events_ = 0;
   std::uint64_t instants_ = 0;
 };
@@ -349,7 +388,8 @@ void Simulation::check(const std::vector<Breakdown>& breakdowns, Duration window
   if (sprays()) {
     check_sprayed_links(fabric_, transport_.routed_bytes(), *network_, now());
   } else {
-    check_links(fabric_, transport_.routed_bytes(), *network_, now());
+    check_links(fabric_, transport_.routed_bytes(), *network_, now(),
+                options_.fidelity != Fidelity::kPacket);
   }
   std::array<Bytes, kMostAxes> all_asked{};
   for (std::size_t i = 0; i < kMostAxes; ++i) all_asked[i] = asked(static_cast<Axis>(i));
@@ -359,7 +399,7 @@ void Simulation::check(const std::vector<Breakdown>& breakdowns, Duration window
 }
 
 SimulationResult Simulation::result() {
-  const std::int64_t counted_steps = std::max(1U, options_.steps - 1);
+  const std::int64_t counted_steps = this->counted_steps();
   SimulationResult result;
   result.end = now();
   result.steps = options_.steps;

@@ -17,6 +17,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 
 #include "sim/hardware/cluster.h"
@@ -35,6 +36,14 @@ struct DeadlockError : std::runtime_error {
 
 struct SimulationInterrupted : std::runtime_error {
   using std::runtime_error::runtime_error;
+};
+
+// StepTooLong means that the step takes longer than SimulationOptions::limit. `ops`: of the whole
+// run.
+struct StepTooLong : std::runtime_error {
+  explicit StepTooLong(std::uint64_t ops_of_run)
+      : std::runtime_error("the step takes longer than its limit"), ops(ops_of_run) {}
+  std::uint64_t ops = 0;
 };
 
 // Throws DeadlockError, MismatchError (sends and receives, or members of a collective, that

@@ -1,5 +1,5 @@
 // SimulationOptions says how simulate() runs an op graph: the network model, the detail, the number
-// of steps, and what it records in addition to totals.
+// of steps, when it gives up, and what it records in addition to totals.
 
 #pragma once
 
@@ -22,6 +22,14 @@ enum class Granularity : std::uint8_t {
 std::string_view name_of(Fidelity fidelity);        // "latency-bandwidth", "flow", "packet"
 std::string_view name_of(Granularity granularity);  // "pipelined", "stepped"
 
+// A step that is not worth its end if it takes longer than `most`.
+struct StepLimit {
+  Duration most{};
+  // By program, and by position on its compute stream: what is left of the step at least when that
+  // op has ended; 0 where nothing is known. Programs, and ops of one, may be missing at the end.
+  std::vector<std::vector<Duration>> behind{};
+};
+
 struct SimulationOptions {
   Fidelity fidelity = Fidelity::kFlow;
   Granularity granularity = Granularity::kPipelined;  // kPacket: must be kStepped
@@ -36,6 +44,9 @@ struct SimulationOptions {
   // Simulates one of all ranks that do the same at the same time, where that gives the same result
   // (docs/folding.md).
   bool fold = false;
+  // Ends the run with StepTooLong as soon as the step can't be within the limit. A run that ends by
+  // itself is within it, and gives the result that it gives without one.
+  std::optional<StepLimit> limit{};
   // For tests: starts simultaneous ops in an order shuffled by this seed. No number may change, but
   // for the last digits of what links carried, and which of several causes of one instant stands on
   // the critical path.

@@ -6,6 +6,8 @@
 #include "schedules/plan/axis.h"
 #include "sim/base/error.h"
 #include "sim/program/program_builder.h"
+#include "sim/run/collectives/collective_plan.h"
+#include "sim/run/ops/chip_share.h"
 #include "sim/run/simulate.h"
 
 namespace stepsim {
@@ -91,7 +93,11 @@ LoneTimes::Lone LoneTimes::simulated(const Work& work,
   graph.programs.push_back(std::move(builder).build());
   try {
     const SimulationResult result = simulate(graph, cluster_, {});
-    return {.time = result.end.since_start, .loads = busiest(result)};
+    const LibraryCost cost =
+        choose_collective(graph, cluster_, CollectiveWorkId(0), GroupId(0)).cost;
+    return {.time = result.end.since_start,
+            .loads = busiest(result),
+            .units = taken_of(cluster_.chip, cost).compute / 1e6};
   } catch (const ConfigError&) {
     return {};  // the group can't run the algorithm, which the plan's own simulation reports
   }

@@ -50,6 +50,7 @@ class LoneTimes {
   struct Lone {
     Duration time{};
     LinkLoads loads{};  // of a few links: the first of those that it occupies most
+    double units = 0;   // share of the chip's arithmetic units that it holds while it runs
   };
   // The result lives as long as this.
   const Lone& of(const Work& work, GroupNumber group);

@@ -7,6 +7,7 @@ namespace stepsim {
 PassCost then(const PassCost& first, const PassCost& second) {
   PassCost both = first;
   both.compute += second.compute;
+  both.dense += second.dense;
   if (second.computes) {
     both.chain += first.tail + second.chain;
     both.tail = second.tail;
@@ -34,12 +35,19 @@ LayerPart part_of(PassPart part) {
   return LayerPart::kBackward;
 }
 
-Duration LayerCosts::time_of_step(const LayerStep& step) {
+LayerCosts::RunTime LayerCosts::time_of_step(const LayerStep& step) {
   const auto [place, added] = compute_.try_emplace(&step);
-  if (added) {
-    for (const Kernel& kernel : step.kernels) place->second += time_of(kernel, chip_).total;
+  if (!added) return place->second;
+  RunTime& run = place->second;
+  double arithmetic_s = 0;
+  for (const Kernel& kernel : step.kernels) {
+    const KernelTime time = time_of(kernel, chip_);
+    run.time += time.total;
+    // A recorded time is that of a trace, whatever runs beside it.
+    if (!time.memory_bound() && !kernel.recorded) arithmetic_s += time.compute_s;
   }
-  return place->second;
+  run.is_dense = arithmetic_s >= kDense * to_seconds(run.time);
+  return run;
 }
 
 PassCost LayerCosts::cost(const std::vector<LayerStep>& steps, std::optional<bool> weight_gradients,
@@ -49,8 +57,9 @@ PassCost LayerCosts::cost(const std::vector<LayerStep>& steps, std::optional<boo
     if (weight_gradients && step.weight_gradient != *weight_gradients) continue;
     PassCost one;
     if (step.kind == LayerStep::Kind::kCompute) {
-      const Duration time = time_of_step(step);
+      const auto& [time, is_dense] = time_of_step(step);
       one = {.compute = time.count(),
+             .dense = is_dense ? time.count() : 0,
              .chain = time.count(),
              .computes = true,
              .kept = (step.kept - step.let_go).value()};

@@ -25,8 +25,12 @@
 
 namespace stepsim {
 
+// A run of kernels is dense if those that arithmetic limits compute for this share of its time.
+inline constexpr double kDense = 0.8;
+
 struct PassCost {
   std::int64_t compute = 0;  // picoseconds, here and below
+  std::int64_t dense = 0;    // of that: runs of kernels that arithmetic limits (kDense)
   std::int64_t chain = 0;
   std::int64_t tail = 0;
   bool computes = false;
@@ -56,13 +60,17 @@ class LayerCosts {
  private:
   PassCost cost(const std::vector<LayerStep>& steps, std::optional<bool> weight_gradients,
                 const LaneGroups& groups);
-  Duration time_of_step(const LayerStep& step);
+  struct RunTime {
+    Duration time{};
+    bool is_dense = false;
+  };
+  RunTime time_of_step(const LayerStep& step);
 
   const ChipSpec& chip_;
   LoneTimes& times_;
   std::mutex mutex_;  // guards the rest
   std::map<std::pair<const LoweredLayer*, LaneGroups>, Parts> costs_;
-  std::map<const LayerStep*, Duration> compute_;
+  std::map<const LayerStep*, RunTime> compute_;
 };
 
 }  // namespace stepsim

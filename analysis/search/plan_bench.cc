@@ -36,6 +36,12 @@ struct RunWatch {
   }
 };
 
+// No kernel is faster than its chip, so that bounds of the plan hold.
+bool is_steady(const OpGraph& graph) {
+  return graph.jitter.deviation == 0 &&
+         std::ranges::all_of(graph.ranks, [](const RankData& rank) { return rank.slowdown >= 1; });
+}
+
 }  // namespace
 
 std::vector<Problem> PlanBench::problems_of(const ParallelPlan& plan) const {
@@ -61,12 +67,20 @@ double PlanBench::cost(Duration step, std::int64_t chips) const {
 }
 
 SimulatedPlan PlanBench::simulated(const ParallelPlan& plan, const SearchOptions& options,
-                                   std::optional<SearchClock::time_point> deadline) {
+                                   std::optional<SearchClock::time_point> deadline,
+                                   std::optional<Duration> most_step) {
   Experiment experiment = place_.base;
   experiment.plan = plan;
-  const Cluster& cluster = hardware(plan).cluster;
+  const Hardware& at = hardware(plan);
+  const Cluster& cluster = at.cluster;
   RunWatch watch{.deadline = deadline, .goes_on = options.goes_on};
   ExperimentOptions run;
+  if (most_step) {
+    run.before = [&](const OpGraph& graph, const Cluster&, SimulationOptions& simulation) {
+      simulation.limit = {.most = *most_step, .behind = {}};
+      if (is_steady(graph)) simulation.limit->behind = at.bounds->behind(plan, graph);
+    };
+  }
   if (deadline || options.goes_on) {
     run.progress_context = &watch;
     run.progress = [](void* context, Time, std::uint64_t, std::uint64_t) {
@@ -81,6 +95,8 @@ SimulatedPlan PlanBench::simulated(const ParallelPlan& plan, const SearchOptions
     return {.cannot_run = true};
   } catch (const ConfigError&) {
     return {.cannot_run = true};  // a group can't run the algorithm of a collective
+  } catch (const StepTooLong& too_long) {
+    return {.is_slower = true, .ops = too_long.ops};
   } catch (const SimulationInterrupted&) {
     if (watch.is_stopped) throw;
     return {};

@@ -36,11 +36,15 @@ class PlanBench {
   // Bounds (plan_bounds.h).
   Bytes memory(const ParallelPlan& plan) { return hardware(plan).bounds->memory(plan); }
   Duration quick(const ParallelPlan& plan) { return hardware(plan).bounds->quick(plan); }
+  PlanBounds::Quick memory_and_quick(const ParallelPlan& plan) {
+    return hardware(plan).bounds->memory_and_quick(plan);
+  }
   Duration close(const ParallelPlan& plan) { return hardware(plan).bounds->close(plan); }
 
-  // Ends without a plan if the deadline comes first.
+  // Ends without a plan if the deadline comes first, or if its step takes longer than `most_step`.
   SimulatedPlan simulated(const ParallelPlan& plan, const SearchOptions& options,
-                          std::optional<SearchClock::time_point> deadline = {});
+                          std::optional<SearchClock::time_point> deadline = {},
+                          std::optional<Duration> most_step = {});
 
   Bytes capacity() const { return place_.base.cluster.chip.memory_capacity; }
   const SearchPlace& place() const { return place_; }

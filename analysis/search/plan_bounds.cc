@@ -1,16 +1,19 @@
 #include "analysis/search/plan_bounds.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "analysis/search/step_bound.h"
 #include "schedules/lowering/optimizer.h"
 #include "schedules/lowering/stage_contents.h"
+#include "schedules/lowering/stage_lowering.h"
 #include "schedules/plan/axis.h"
 #include "schedules/plan/communicators.h"
 #include "schedules/plan/expert_places.h"
 #include "schedules/plan/plan_fields.h"
 #include "schedules/plan/plan_schedule.h"
+#include "sim/run/ops/chip_share.h"
 #include "workload/experts.h"
 
 namespace stepsim {
@@ -119,6 +122,45 @@ PassCost pass_over(const StageChunk& chunk, PassPart part, LayerCosts& costs,
     sum = then(sum, layer);
   }
   return sum;
+}
+
+// Returns what is left behind each op of the compute stream. The last op of a pass has what is left
+// behind the pass, others nothing. Passes follow one another, and have ops of different names.
+// Nothing if a pass has no op, as that of weight gradients in a chunk without layers.
+std::vector<Duration> behind_ops(const OpGraph& graph, const Program& program,
+                                 const std::vector<Duration>& passes) {
+  const Stream& compute = *std::ranges::find(program.streams, true, &Stream::computes);
+  const auto pass_of = [&](std::uint32_t position) {
+    return program.labels[compute.first_op + position].pass;
+  };
+  std::vector<std::uint32_t> last_ops;
+  for (std::uint32_t i = 0; i < compute.ops; ++i) {
+    if (i + 1 < compute.ops && pass_of(i + 1) == pass_of(i)) continue;
+    const auto pass = pass_of(i);
+    if (pass && graph.names[*pass] != kOptimizerStep) last_ops.push_back(i);
+  }
+  if (last_ops.size() != passes.size()) return {};
+  std::vector<Duration> ops(compute.ops);
+  for (std::size_t i = 0; i < passes.size(); ++i) ops[last_ops[i]] = passes[i];
+  return ops;
+}
+
+// Returns whether the gradients of a unit of these move in a collective of their own: they fill a
+// bucket, and those of the unit before it, made in the same pass, have filled another. Of larger
+// buckets it is not known what they take, as a library may move more in less time.
+bool moves_alone(const std::vector<StageUnit>& units, std::size_t number, bool experts,
+                 std::int64_t bucket) {
+  const StageUnit& unit = units[number];
+  const auto fills = [&](const StageUnit& one) {
+    return one.layer->parameters_of(experts) >= bucket && !one.waits_for_chunks;
+  };
+  if (!fills(unit)) return false;
+  // Backwards go down.
+  for (std::size_t i = number + 1; i < units.size(); ++i) {
+    if (units[i].layer->parameters_of(experts) == 0) continue;
+    return fills(units[i]) && units[i].layer->has_weight_part() == unit.layer->has_weight_part();
+  }
+  return false;
 }
 
 }  // namespace
@@ -258,11 +300,28 @@ RankCost PlanBounds::rank_cost(const ParallelPlan& plan, const PipelineSchedule&
   return cost;
 }
 
+// Returns the share of its time that a dense run loses while a collective holds a share of the
+// units: a run of 1 takes 1 + kDense u / (1 - u).
+double PlanBounds::slowdown_of(double units) const {
+  const CommunicationUnits& communication = cluster_.chip.communication;
+  double margin = 0;
+  if (communication.margin != 0) {
+    margin = static_cast<double>(communication.margin) / static_cast<double>(communication.units);
+  }
+  const double more = std::max(0.0, std::min(ChipShare::kMost, units) - margin) / (1 - margin);
+  const double taken = std::min(ChipShare::kMost, more);
+  const double longer = kDense * taken / (1 - taken);
+  return longer / (1 + longer);
+}
+
 // The traffic of the state that replicas divide.
 void PlanBounds::add_state(const Stage& stage, const Column& column, RankCost& cost) {
   const ParallelPlan& plan = stage.plan;
+  std::optional<double> least_units;  // of collectives of FSDP
   for (std::size_t i = 0; i < stage.chunks.size(); ++i) {
-    for (const StageUnit& unit : stage.chunks[i].units) {
+    const std::vector<StageUnit>& units = stage.chunks[i].units;
+    for (std::size_t number = 0; number < units.size(); ++number) {
+      const StageUnit& unit = units[number];
       for (const bool experts : {false, true}) {
         if (stage.groups(experts).shards <= 1) continue;
         // Returns the time of one, and counts what `times` a micro-batch or a step occupy.
@@ -271,6 +330,9 @@ void PlanBounds::add_state(const Stage& stage, const Column& column, RankCost& c
           const LoneTimes::Lone& lone =
               replica_traffic(op, parameters, type, experts, stage.number, column);
           add_loads(lone.loads, times, loads);
+          if (times > 0 && parameters > 0) {
+            least_units = std::min(least_units.value_or(lone.units), lone.units);
+          }
           return lone.time.count();
         };
         ChunkCost& chunk = cost.chunks[i];
@@ -283,9 +345,8 @@ void PlanBounds::add_state(const Stage& stage, const Column& column, RankCost& c
                                        stage.gradient_type(), 1, cost.loads_of_microbatch);
           continue;
         }
-        // A layer that fills a bucket moves in one that is at least as large.
+        if (!moves_alone(units, number, experts, plan.bucket_parameters())) continue;
         const std::int64_t parameters = unit.layer->parameters_of(experts);
-        if (parameters < plan.bucket_parameters()) continue;
         chunk.reductions[at] +=
             time(plan.zero >= 1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
                  parameters, stage.gradient_type(), 1,
@@ -296,6 +357,8 @@ void PlanBounds::add_state(const Stage& stage, const Column& column, RankCost& c
       }
     }
   }
+  // Others move in buckets of several layers, whose collectives are others.
+  if (plan.zero == 3) cost.slowdown = slowdown_of(least_units.value_or(0));
 }
 
 std::vector<RankCost> PlanBounds::ranks_of(const ParallelPlan& plan, Depth depth) {
@@ -320,8 +383,28 @@ Duration PlanBounds::quick(const ParallelPlan& plan) {
   return quick_bound(plan, ranks_of(plan, Depth::kPasses), order_of(plan).get());
 }
 
+PlanBounds::Quick PlanBounds::memory_and_quick(const ParallelPlan& plan) {
+  const std::vector<RankCost> ranks = ranks_of(plan, Depth::kPasses);
+  const std::shared_ptr<const PipelineSchedule> order = order_of(plan);
+  return {.memory = least_memory(plan, ranks, order.get()),
+          .step = quick_bound(plan, ranks, order.get())};
+}
+
 Duration PlanBounds::close(const ParallelPlan& plan) {
   return close_bound(plan, ranks_of(plan, Depth::kReplicas), order_of(plan).get());
+}
+
+std::vector<std::vector<Duration>> PlanBounds::behind(const ParallelPlan& plan,
+                                                      const OpGraph& graph) {
+  const std::vector<std::vector<Duration>> passes =
+      times_behind(plan, ranks_of(plan, Depth::kReplicas), order_of(plan).get());
+  std::vector<std::vector<Duration>> ops(graph.programs.size());
+  // Bounds are those of the first role of each stage.
+  const std::size_t roles = graph.programs.size() / static_cast<std::size_t>(plan.pp);
+  for (std::size_t rank = 0; rank < passes.size(); ++rank) {
+    ops[rank * roles] = behind_ops(graph, graph.programs[rank * roles], passes[rank]);
+  }
+  return ops;
 }
 
 }  // namespace stepsim

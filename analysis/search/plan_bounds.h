@@ -8,8 +8,16 @@
 //   quick    for each pipeline rank: the passes before its first one, its own passes one after the
 //            other, the passes behind its last one, its optimizer. A pass takes its kernels at full
 //            speed and the collectives that they wait for, each as if alone (pass_cost.h)
+//   behind   the schedule played backwards: what is left of a step behind each pass, so that a
+//            simulation ends when it is sure to take longer than another plan
 //   close    the schedule played with these passes, then gradients, optimizer and gathers of
 //            parameters; what all of this traffic occupies a link, at least
+//
+// Collectives of a GPU hold some of its units, so those of FSDP slow the kernels that run beside
+// them: traffic that occupies a link for X, more than the rest of the step that is not dense
+// kernels, has to run beside those. So a step of kernels at full speed that takes base, H of it
+// dense, takes at least base + s x (X - (base - H)), where s is the share of its time that a dense
+// run loses (slowdown_of()).
 //
 // A step that overlaps with the next one (steps_of() is 2) is measured from the end of the first
 // step to the end of the second. The rank that ended the first one still has all of its passes to
@@ -34,6 +42,7 @@
 #include "schedules/pipeline/pipeline_schedule.h"
 #include "schedules/plan/parallel_plan.h"
 #include "sim/hardware/cluster.h"
+#include "sim/program/op_graph.h"
 #include "workload/model_spec.h"
 
 namespace stepsim {
@@ -48,7 +57,15 @@ class PlanBounds {
   // 16; the latter two more if they meet a group of chips for the first time.
   Bytes memory(const ParallelPlan& plan);
   Duration quick(const ParallelPlan& plan);
+  struct Quick {
+    Bytes memory{};
+    Duration step{};
+  };
+  Quick memory_and_quick(const ParallelPlan& plan);  // costs as much as quick()
   Duration close(const ParallelPlan& plan);
+  // Returns what is left of a step at least, as StepLimit::behind. `graph`: that of the plan. It
+  // holds for the first rank of each stage and its column, whose groups these are the times of.
+  std::vector<std::vector<Duration>> behind(const ParallelPlan& plan, const OpGraph& graph);
 
  private:
   // What plans with equal shares of the model have in common.
@@ -74,6 +91,7 @@ class PlanBounds {
   // `column` is nullptr for memory alone.
   RankCost rank_cost(const ParallelPlan& plan, const PipelineSchedule& shape, Shares& shares,
                      const Column* column, std::int32_t rank, bool replicas);
+  double slowdown_of(double units) const;
   void add_state(const Stage& stage, const Column& column, RankCost& cost);
   const LoneTimes::Lone& replica_traffic(CollectiveOp op, std::int64_t parameters, DataType type,
                                          bool experts, std::int32_t rank, const Column& column);

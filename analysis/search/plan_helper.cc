@@ -81,7 +81,10 @@ FoundPlan plan_in(Words& words) {
 }  // namespace
 
 std::string text_of(const PlanQuestion& question) {
-  return fmt::format("{} {} {}", question.place, question.number, optional_text(question.seconds));
+  std::optional<std::int64_t> most_step;
+  if (question.most_step) most_step = question.most_step->count();
+  return fmt::format("{} {} {} {}", question.place, question.number,
+                     optional_text(question.seconds), optional_text(most_step));
 }
 
 PlanQuestion question_of(const std::string& text) {
@@ -90,11 +93,13 @@ PlanQuestion question_of(const std::string& text) {
   question.place = words.next<std::size_t>();
   question.number = words.next<std::uint64_t>();
   question.seconds = words.next_or_none<double>();
+  if (const auto most = words.next_or_none<std::int64_t>()) question.most_step = Duration(*most);
   return question;
 }
 
 std::string text_of(const SimulatedPlan& simulated) {
-  const std::string text = fmt::format("{} {}", int{simulated.cannot_run}, simulated.ops);
+  const std::string text =
+      fmt::format("{} {} {}", int{simulated.cannot_run}, int{simulated.is_slower}, simulated.ops);
   return simulated.plan ? text + " 1 " + text_of(*simulated.plan) : text + " 0";
 }
 
@@ -102,6 +107,7 @@ SimulatedPlan simulated_of(const std::string& text) {
   Words words(text);
   SimulatedPlan simulated;
   simulated.cannot_run = words.next<int>() != 0;
+  simulated.is_slower = words.next<int>() != 0;
   simulated.ops = words.next<std::uint64_t>();
   if (words.next<int>() != 0) simulated.plan = plan_in(words);
   return simulated;
@@ -121,7 +127,7 @@ SimulatedPlan PlanAnswers::simulated(const PlanQuestion& question) {
                                         std::chrono::duration<double>(*question.seconds));
   }
   PlanBench& bench = *benches_.at(question.place);
-  return bench.simulated(bench.plan(question.number), options_, deadline);
+  return bench.simulated(bench.plan(question.number), options_, deadline, question.most_step);
 }
 
 }  // namespace stepsim

@@ -14,18 +14,20 @@
 namespace stepsim {
 
 // What became of a simulation: a plan's result, ranks that wait for each other forever or can't run
-// a collective, or neither as time was up.
+// a collective, a step that is longer than asked, or none of them as time was up.
 struct SimulatedPlan {
   std::optional<FoundPlan> plan{};
   bool cannot_run = false;
-  std::uint64_t ops = 0;
+  bool is_slower = false;  // than asked
+  std::uint64_t ops = 0;   // of the whole simulation, also where it ended early
 };
 
-// Where a plan is, and how long its simulation may take.
+// Where a plan is, how long its simulation may take, and its step.
 struct PlanQuestion {
   std::size_t place = 0;     // index of its SearchPlace
   std::uint64_t number = 0;  // in its space
   std::optional<double> seconds{};
+  std::optional<Duration> most_step{};
 };
 
 class PlanHelper {

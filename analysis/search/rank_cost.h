@@ -33,6 +33,8 @@ struct RankCost {
   // Of the traffic of its replicas: of one micro-batch, and of what moves once a step.
   LinkLoads loads_of_microbatch{};
   LinkLoads loads_of_step{};
+  // Share of its time that a dense run of kernels loses at least while such traffic moves.
+  double slowdown = 0;
   std::vector<ChunkCost> chunks{};
 
   std::int32_t first_stage() const {

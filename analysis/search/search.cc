@@ -1,6 +1,8 @@
 #include "analysis/search/search.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -23,6 +25,8 @@ constexpr int kNear = 2;                           // times the step of the fast
 constexpr std::uint64_t kOpsOfFront = 30'000'000;  // some 10 s on one core
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kHour = 3600;  // seconds
+// Where limits of steps are worked out of an objective, they are longer by this share.
+constexpr double kMargin = 1e-6;
 
 // A plan that breaks no rule.
 struct Candidate {
@@ -101,6 +105,7 @@ class Search {
     judge_front();
     count_left();
     std::ranges::sort(fitting_, {}, [&](const FoundPlan& plan) { return order_of(plan); });
+    if (!fitting_.empty()) result_.nearest.clear();
     result_.front = front();
     if (fitting_.size() > options_.top) fitting_.resize(options_.top);
     result_.best = std::move(fitting_);
@@ -115,7 +120,7 @@ class Search {
   }
 
   bool is_late() const {
-    if (options_.most_simulated && result_.simulated >= *options_.most_simulated) return true;
+    if (options_.most_simulated && begun_ >= *options_.most_simulated) return true;
     return deadline_ && SearchClock::now() >= *deadline_;
   }
 
@@ -163,12 +168,12 @@ class Search {
       look.why = {.reason = "rule of " + key, .message = key + " " + problem->message};
       return;
     }
+    const PlanBounds::Quick bounds = bench.memory_and_quick(look.plan);
     look.candidate = {.place = place,
                       .number = look.number,
                       .chips = look.plan.ranks(),
-                      .memory = bench.memory(look.plan)};
-    if (look.candidate->memory > bench.capacity()) return;
-    look.candidate->step = bench.quick(look.plan);
+                      .memory = bounds.memory,
+                      .step = bounds.step};
   }
 
   void bound_all(std::size_t place) {
@@ -288,11 +293,14 @@ class Search {
   }
 
   // Simulates a plan by a helper that is free, else here.
-  SimulatedPlan simulated_somewhere(const Candidate& candidate) {
+  SimulatedPlan simulated_somewhere(const Candidate& candidate, std::optional<Duration> most_step) {
     const ParallelPlan plan = plan_of(candidate);
     const std::shared_ptr<PlanHelper> helper = take_helper();
-    if (!helper) return benches_[candidate.place]->simulated(plan, options_, deadline_);
-    PlanQuestion question{.place = candidate.place, .number = candidate.number};
+    if (!helper) return benches_[candidate.place]->simulated(plan, options_, deadline_, most_step);
+    PlanQuestion question{.place = candidate.place,
+                          .number = candidate.number,
+                          .seconds = {},
+                          .most_step = most_step};
     if (deadline_) {
       question.seconds = std::chrono::duration<double>(*deadline_ - SearchClock::now()).count();
     }
@@ -311,17 +319,68 @@ class Search {
     return helper;
   }
 
+  // The longest step with which the plan could be one of the best; at least that.
+  Duration most_of_best(const Candidate& candidate) const {
+    const double least = threshold();
+    if (least == kInfinite) return Duration::max();
+    double seconds = least;
+    switch (options_.objective) {
+      case Objective::kStep:
+        break;
+      case Objective::kMemory:
+        return bound_of(candidate) > least ? Duration() : Duration::max();
+      case Objective::kChips: {
+        const double share = least - static_cast<double>(candidate.chips);
+        if (share < 0) return {};
+        if (share >= 1 - kMargin) return Duration::max();
+        seconds = kHour * share / (1 - share) + kMargin;
+        break;
+      }
+      case Objective::kCost: {
+        const double of_second =
+            benches_[candidate.place]->cost(std::chrono::seconds(1), candidate.chips);
+        if (of_second <= 0) return Duration::max();
+        seconds = least / of_second;
+        break;
+      }
+    }
+    constexpr double kMost = 1e6;
+    if (seconds > kMost) return Duration::max();
+    return Duration(std::llround(seconds * (1 + kMargin) * kPicosecondsPerSecond));
+  }
+  // The longest step with which the plan could be on the front; at least that. The front only comes
+  // nearer.
+  Duration most_of_front(const Candidate& candidate) const {
+    Duration most = Duration::max();
+    for (const FoundPlan& plan : front_) {
+      if (plan.chips > candidate.chips || plan.peak > candidate.memory) continue;
+      most = std::min(most, plan.step);
+    }
+    return most;
+  }
+  // Unset: the plan may have any step.
+  std::optional<Duration> most_step(const Candidate& candidate) const {
+    const Duration most = std::max(most_of_best(candidate), most_of_front(candidate));
+    if (!options_.gives_up || most == Duration::max()) return std::nullopt;
+    return most;
+  }
+
   void simulate(const std::vector<std::size_t>& round) {
     std::vector<SimulatedPlan> done(round.size());
     const std::size_t workers = options_.helpers.size() + options_.threads;
     for_each_in_parallel(round.size(), workers, [&](std::size_t i) {
       const Candidate& candidate = candidates_[round[i]];
-      done[i] = simulated_somewhere(candidate);
+      done[i] = simulated_somewhere(candidate, most_step(candidate));
     });
+    begun_ += round.size();
     for (std::size_t i = 0; i < round.size(); ++i) {
       Candidate& candidate = candidates_[round[i]];
-      candidate.is_done = done[i].plan || done[i].cannot_run;
+      candidate.is_done = done[i].plan || done[i].cannot_run || done[i].is_slower;
       if (done[i].cannot_run) ++result_.excluded["can't run"];
+      if (done[i].is_slower) {
+        ++result_.excluded["worse while simulated"];
+        result_.ops += done[i].ops;
+      }
       if (!candidate.is_done) unfinished_bound_ = std::min(unfinished_bound_, bound_of(candidate));
       if (!done[i].plan) continue;
       result_.ops += done[i].ops;
@@ -387,6 +446,7 @@ class Search {
       auto found =
           benches_[candidate.place]->simulated(plan_of(candidate), options_, deadline_).plan;
       if (!found) continue;
+      ++begun_;
       found->place = candidate.place;
       found->number = candidate.number;
       --result_.excluded["memory"];
@@ -514,8 +574,7 @@ class Search {
 
   void report(bool is_end) {
     if (!options_.progress) return;
-    SearchProgress progress{
-        .considered = result_.considered, .all = all_, .simulated = result_.simulated};
+    SearchProgress progress{.considered = result_.considered, .all = all_, .simulated = begun_};
     if (!best_values_.empty()) progress.best = best_values_.front();
     if (!is_end) progress.bound = next_bound_;
     options_.progress(progress);
@@ -527,6 +586,7 @@ class Search {
   std::optional<SearchClock::time_point> deadline_{};
   std::vector<std::unique_ptr<PlanBench>> benches_;
   std::uint64_t all_ = 0;
+  std::uint64_t begun_ = 0;  // simulations
   std::vector<Candidate> candidates_;
   std::vector<Candidate> too_large_;  // a few, least memory first
   bool has_unbounded_ = false;

@@ -5,12 +5,14 @@
 //   2  each other one gets lower bounds of memory and time (plan_bounds.h); what can't fit is out
 //   3  plans are simulated in the order of their bounds, until the bound of the next one is worse
 //      than the results of the best ones. Then none that is left can be better
+//      a simulation ends early where it is sure to be slower than those, and than a plan of the
+//      front that needs no more memory than its own bound
 //   4  what is left may still be on the front, unless a simulated plan is better than its bounds in
 //      everything. Those are simulated, first the one that may be furthest in front
 //
-// Rounds have a fixed number of plans, so any number of threads finds and simulates the same ones.
-// With a limit of time it stops earlier and says how much better a plan that it hasn't simulated
-// could be.
+// Rounds have a fixed number of plans, and limits that hold for all of a round, so any number of
+// threads finds and simulates the same ones. With a limit of time it stops earlier and says how
+// much better a plan that it hasn't simulated could be.
 
 #pragma once
 
@@ -50,7 +52,7 @@ struct SearchPlace {
 struct SearchProgress {
   std::uint64_t considered = 0;
   std::uint64_t all = 0;
-  std::uint64_t simulated = 0;
+  std::uint64_t simulated = 0;    // to the end or not
   std::optional<double> best{};   // objective
   std::optional<double> bound{};  // no plan that is left is better
 };
@@ -67,6 +69,9 @@ struct SearchOptions {
   // No further round of simulations begins after so many. Unset: no limit.
   std::optional<std::uint64_t> most_simulated{};
   FrontEffort front = FrontEffort::kQuick;
+  // Ends a simulation as soon as its plan is sure to be neither among the best nor on the front.
+  // For tests: off, with the same result but for the numbers of plans.
+  bool gives_up = true;
   std::vector<IntervalEntry> intervals{};  // of predictions
   // Called now and then from the calling thread. May be empty.
   std::function<void(const SearchProgress&)> progress{};

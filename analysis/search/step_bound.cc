@@ -1,8 +1,10 @@
 #include "analysis/search/step_bound.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <limits>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "experiment/simulate_experiment.h"
@@ -56,6 +58,7 @@ struct Work {
   std::int64_t backward = 0;  // whole, however it is cut
   std::int64_t input = 0;     // at least, of either way to cut it
   std::int64_t weight = 0;
+  std::int64_t dense = 0;  // of forward and backward: dense runs
 };
 
 bool has_weight_passes(const PipelineSchedule& schedule) {
@@ -69,6 +72,8 @@ Work work_of(const ChunkCost& chunk, bool fused) {
   const std::int64_t split = time(chunk.input) + chunk.weight.compute;
   const std::int64_t whole = time(chunk.backward);
   Work work{.forward = time(chunk.forward), .backward = std::min(split, whole)};
+  work.dense =
+      chunk.forward.dense + std::min(chunk.backward.dense, chunk.input.dense + chunk.weight.dense);
   work.input = std::min(time(chunk.input), work.backward);
   work.weight = std::min(chunk.weight.compute, work.backward - work.input);
   return work;
@@ -79,7 +84,8 @@ Work smaller(const Work& a, const Work& b) {
   return {.forward = std::min(a.forward, b.forward),
           .backward = std::min(a.backward, b.backward),
           .input = std::min(a.input, b.input),
-          .weight = std::min(a.weight, b.weight)};
+          .weight = std::min(a.weight, b.weight),
+          .dense = std::min(a.dense, b.dense)};
 }
 
 // The passes of all ranks, and what follows from them.
@@ -131,6 +137,7 @@ struct StepBound {
       sum.backward += microbatches_of_chunk() * work.backward;
       sum.input += microbatches_of_chunk() * work.input;
       sum.weight += microbatches_of_chunk() * work.weight;
+      sum.dense += microbatches_of_chunk() * work.dense;
     }
     return sum;
   }
@@ -182,7 +189,16 @@ struct StepBound {
       const std::int64_t moved = std::max(microbatches_of_chunk() * gathers, times * reductions);
       most = std::max(most, moved + rank.optimizer + behind);
     }
-    return std::max(most, traffic(rank) + (plan.zero == 3 ? rank.optimizer : 0));
+    return std::max({most, slowed(rank), traffic(rank) + (plan.zero == 3 ? rank.optimizer : 0)});
+  }
+  // The rank's own passes and its optimizer, slowed by its traffic: plan_bounds.h.
+  std::int64_t slowed(const RankCost& rank) const {
+    const Work work = own(rank);
+    const std::int64_t base = work.forward + work.backward + rank.optimizer;
+    const std::int64_t beside = traffic(rank) - (base - work.dense);
+    // A millionth less for what is rounded.
+    const double lost = rank.slowdown * (1 - 1e-6) * static_cast<double>(beside);
+    return base + static_cast<std::int64_t>(std::max(0.0, lost));
   }
   // What the traffic of the rank's replicas occupies its busiest link.
   std::int64_t traffic(const RankCost& rank) const {
@@ -201,24 +217,49 @@ struct StepBound {
   std::vector<Work> before{};  // sums of the stages before each
 };
 
-// The start of a rank's first backward; and, of the last backwards of its chunks, the first start.
-struct GradientTimes {
-  std::int64_t first = 0;
-  std::int64_t last = 0;
+// Positions of a rank's first backward; and, of the last backwards of its chunks, of the first one.
+// Unset: it has none, or a chunk has none.
+struct GradientPositions {
+  std::optional<std::size_t> first{};
+  std::optional<std::size_t> last{};
 };
-GradientTimes gradient_times(const std::vector<PipelineOp>& order,
-                             const std::vector<std::int64_t>& starts, std::size_t chunks) {
-  std::vector<std::int64_t> last(chunks, 0);
-  std::optional<std::int64_t> first;
+GradientPositions gradient_positions(const std::vector<PipelineOp>& order, std::size_t chunks) {
+  std::vector<std::optional<std::size_t>> last(chunks);
+  std::optional<std::size_t> first;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const bool is_weight = order[i].kind == PipelineOpKind::kBackwardWeight;
     if (order[i].kind == PipelineOpKind::kForward || is_weight) continue;
     const bool fused = order[i].kind == PipelineOpKind::kForwardBackward;
     const std::int32_t chunk = fused ? order[i].backward_chunk : order[i].chunk;
-    if (!first) first = starts[i];
-    last[static_cast<std::size_t>(chunk)] = starts[i];
+    if (!first) first = i;
+    last[static_cast<std::size_t>(chunk)] = i;
   }
-  return {.first = first.value_or(0), .last = *std::ranges::min_element(last)};
+  return {.first = first, .last = *std::ranges::min_element(last)};
+}
+
+// What moves the state of a rank's replicas.
+struct StateMoves {
+  std::int64_t after_first = 0;  // behind the start of the first backward: at least
+  std::int64_t after_last = 0;   // behind the start of the last ones (GradientPositions)
+  std::int64_t gathers = 0;      // behind the optimizer
+};
+StateMoves state_moves(const ParallelPlan& plan, const RankCost& rank) {
+  StateMoves moves;
+  if (plan.zero == 3) return moves;
+  for (std::size_t experts = 0; experts < 2; ++experts) {
+    std::int64_t reductions = 0;
+    std::int64_t parameters = 0;
+    for (const ChunkCost& chunk : rank.chunks) {
+      reductions += chunk.reductions[experts];
+      parameters += chunk.parameter_gathers[experts];
+    }
+    // Zero 2 reduces every micro-batch, else all move after the last one has begun.
+    std::int64_t& behind = plan.zero == 2 ? moves.after_first : moves.after_last;
+    behind = std::max(behind, plan.zero == 2 ? plan.microbatches() * reductions : reductions);
+    moves.gathers = std::max(moves.gathers, parameters);
+  }
+  if (plan.overlap_parameters) moves.gathers = 0;
+  return moves;
 }
 
 // Plays an order with the times of `by_stage`. Every op starts as soon as its rank is free and its
@@ -249,6 +290,8 @@ class Play {
   }
   const std::vector<std::int64_t>& starts(std::size_t rank) const { return starts_[rank]; }
   std::int64_t end(std::size_t rank) const { return free_[rank]; }
+  // The ranks, each as often as it has passes: every pass comes behind those that it waits for.
+  const std::vector<std::uint32_t>& sequence() const { return sequence_; }
 
  private:
   static constexpr std::int64_t kNever = -1;  // not yet run
@@ -321,6 +364,7 @@ class Play {
     if (input == kNever) return false;
     const std::int64_t start = std::max(input, free_[rank]);
     starts_[rank].push_back(start);
+    sequence_.push_back(static_cast<std::uint32_t>(rank));
     free_[rank] = start + time;
     if (result != nullptr) *result = free_[rank];
     const std::size_t next = starts_[rank].size();
@@ -337,6 +381,7 @@ class Play {
   std::vector<std::vector<std::int64_t>> starts_;
   std::vector<std::int64_t> free_;
   std::vector<bool> warm_;
+  std::vector<std::uint32_t> sequence_;
 };
 
 // The end of a one-step run, by rank 0's first pass at 0.
@@ -345,25 +390,16 @@ std::int64_t end_of_step(const StepBound& bound, const PipelineSchedule& order, 
   const std::vector<RankCost>& ranks = bound.ranks;
   std::int64_t most = 0;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    std::int64_t done = play.end(rank);
-    const GradientTimes gradients =
-        gradient_times(order.ranks[rank], play.starts(rank), ranks[rank].chunks.size());
-    std::int64_t gathers = 0;
-    for (std::size_t experts = 0; experts < 2 && plan.zero < 3; ++experts) {
-      std::int64_t reductions = 0;
-      std::int64_t parameters = 0;
-      for (const ChunkCost& chunk : ranks[rank].chunks) {
-        reductions += chunk.reductions[experts];
-        parameters += chunk.parameter_gathers[experts];
-      }
-      // Zero 2 reduces every micro-batch, else all move after the last one has begun.
-      done = std::max(done, plan.zero == 2 ? gradients.first + plan.microbatches() * reductions
-                                           : gradients.last + reductions);
-      gathers = std::max(gathers, parameters);
-    }
-    done += ranks[rank].optimizer;
-    most = std::max(
-        {most, plan.overlap_parameters ? done : done + gathers, bound.traffic(ranks[rank])});
+    const GradientPositions gradients =
+        gradient_positions(order.ranks[rank], ranks[rank].chunks.size());
+    const StateMoves moves = state_moves(plan, ranks[rank]);
+    const auto start = [&](const std::optional<std::size_t>& position) {
+      return position ? play.starts(rank)[*position] : 0;
+    };
+    const std::int64_t done = std::max({play.end(rank), start(gradients.first) + moves.after_first,
+                                        start(gradients.last) + moves.after_last});
+    most =
+        std::max({most, done + ranks[rank].optimizer + moves.gathers, bound.traffic(ranks[rank])});
   }
   return most;
 }
@@ -377,6 +413,111 @@ std::int64_t end_without_warm_up(const std::vector<RankCost>& ranks, const Play&
   }
   return most;
 }
+
+// Plays an order backwards: for each pass the time from its end to the end of the step.
+class PlayBack {
+ public:
+  PlayBack(const StepBound& bound, const PipelineSchedule& order, const Play& play)
+      : bound_(bound),
+        order_(order),
+        stages_(static_cast<std::size_t>(stage_count(order))),
+        forwards_(stages_ * static_cast<std::size_t>(order.microbatches), 0),
+        backwards_(forwards_.size(), 0),
+        next_(order.ranks.size()),
+        behind_(order.ranks.size()) {
+    for (std::size_t rank = 0; rank < order.ranks.size(); ++rank) {
+      const RankCost& cost = bound.ranks[rank];
+      const StateMoves moves = state_moves(bound.plan, cost);
+      moves_.push_back({moves.after_first + cost.optimizer + moves.gathers,
+                        moves.after_last + cost.optimizer + moves.gathers});
+      gradients_.push_back(gradient_positions(order.ranks[rank], cost.chunks.size()));
+      next_[rank] = cost.optimizer + moves.gathers;
+      behind_[rank].resize(order.ranks[rank].size());
+    }
+    std::vector<std::size_t> position;
+    for (const auto& ops : order.ranks) position.push_back(ops.size());
+    for (const std::uint32_t rank : play.sequence() | std::views::reverse) {
+      run(rank, --position[rank]);
+    }
+  }
+
+  std::vector<std::vector<Duration>> behind() { return std::move(behind_); }
+
+ private:
+  struct StateTimes {
+    std::int64_t from_first = 0;  // from the start of the rank's first backward to the end
+    std::int64_t from_last = 0;
+  };
+
+  std::size_t at(std::int32_t microbatch, std::int32_t stage) const {
+    return static_cast<std::size_t>(microbatch) * stages_ + static_cast<std::size_t>(stage);
+  }
+  // What waits for the result of a pass.
+  std::int64_t after_forward(std::int32_t microbatch, std::int32_t stage) const {
+    const bool is_last = stage + 1 == static_cast<std::int32_t>(stages_);
+    return is_last ? backwards_[at(microbatch, stage)] : forwards_[at(microbatch, stage + 1)];
+  }
+  std::int64_t after_backward(std::int32_t microbatch, std::int32_t stage) const {
+    return stage == 0 ? 0 : backwards_[at(microbatch, stage - 1)];
+  }
+
+  // Passes that come later have run.
+  void run(std::size_t rank, std::size_t position) {
+    const PipelineOp& op = order_.ranks[rank][position];
+    const std::int32_t stage = stage_of(order_, static_cast<std::int32_t>(rank), op.chunk);
+    const Work& work = bound_.by_stage[static_cast<std::size_t>(stage)];
+    switch (op.kind) {
+      case PipelineOpKind::kForward:
+        return finish(rank, position, work.forward, after_forward(op.microbatch, stage),
+                      {&forwards_[at(op.microbatch, stage)]});
+      case PipelineOpKind::kBackward:
+      case PipelineOpKind::kBackwardInput: {
+        const bool is_whole = op.kind == PipelineOpKind::kBackward;
+        return finish(rank, position, is_whole ? work.backward : work.input,
+                      after_backward(op.microbatch, stage),
+                      {&backwards_[at(op.microbatch, stage)]});
+      }
+      case PipelineOpKind::kBackwardWeight:
+        return finish(rank, position, work.backward - work.input, 0, {});
+      case PipelineOpKind::kForwardBackward:
+        break;
+    }
+    const std::int32_t other = stage_of(order_, static_cast<std::int32_t>(rank), op.backward_chunk);
+    const std::int64_t backward = bound_.by_stage[static_cast<std::size_t>(other)].backward;
+    const std::int64_t forward_left = after_forward(op.microbatch, stage);
+    const std::int64_t backward_left = after_backward(op.backward_microbatch, other);
+    // Each result may be there before the other's: only one of them at the end.
+    const std::int64_t left = std::min(forward_left, backward_left);
+    const std::int64_t apart = std::max(work.forward + forward_left, backward + backward_left);
+    finish(rank, position, work.forward + backward, 0,
+           {&forwards_[at(op.microbatch, stage)], &backwards_[at(op.backward_microbatch, other)]},
+           left, apart);
+  }
+
+  // `after`: what waits for the result; `starts`: where to note the time from the pass's start.
+  // Of fused passes, `left` and `apart` say what is left at least at the end and at the start.
+  void finish(std::size_t rank, std::size_t position, std::int64_t time, std::int64_t after,
+              std::initializer_list<std::int64_t*> starts, std::int64_t left = 0,
+              std::int64_t apart = 0) {
+    const std::int64_t behind = std::max(next_[rank], after);
+    behind_[rank][position] = Duration(std::max(behind, left));
+    std::int64_t whole = std::max(time + behind, apart);
+    if (position == gradients_[rank].first) whole = std::max(whole, moves_[rank].from_first);
+    if (position == gradients_[rank].last) whole = std::max(whole, moves_[rank].from_last);
+    next_[rank] = whole;
+    for (std::int64_t* const start : starts) *start = whole;
+  }
+
+  const StepBound& bound_;
+  const PipelineSchedule& order_;
+  std::size_t stages_;
+  std::vector<std::int64_t> forwards_;  // from their starts, by micro-batch and stage
+  std::vector<std::int64_t> backwards_;
+  std::vector<std::int64_t> next_;  // by rank: from the start of what follows
+  std::vector<StateTimes> moves_;
+  std::vector<GradientPositions> gradients_;
+  std::vector<std::vector<Duration>> behind_;
+};
 
 }  // namespace
 
@@ -409,6 +550,16 @@ Duration close_bound(const ParallelPlan& plan, const std::vector<RankCost>& rank
   if (steps_of(plan) == 1) return Duration(std::max(quick, whole));
   const Play later(*order, bound.by_stage, true);
   return Duration(bound.of_two_steps(whole, end_without_warm_up(ranks, later)));
+}
+
+std::vector<std::vector<Duration>> times_behind(const ParallelPlan& plan,
+                                                const std::vector<RankCost>& ranks,
+                                                const PipelineSchedule* order) {
+  if (order == nullptr || plan.post_validation || plan.offloads()) return {};
+  const StepBound bound(plan, ranks, order);
+  const Play play(*order, bound.by_stage, false);
+  if (!play.is_whole()) return {};
+  return PlayBack(bound, *order, play).behind();
 }
 
 }  // namespace stepsim

@@ -20,4 +20,10 @@ Duration quick_bound(const ParallelPlan& plan, const std::vector<RankCost>& rank
 Duration close_bound(const ParallelPlan& plan, const std::vector<RankCost>& ranks,
                      const PipelineSchedule* order);
 
+// Returns, by rank and by position in its order, what is left of a step at least when the last
+// kernel of that pass has ended. Empty where nothing is known. Linear in the passes of all ranks.
+std::vector<std::vector<Duration>> times_behind(const ParallelPlan& plan,
+                                                const std::vector<RankCost>& ranks,
+                                                const PipelineSchedule* order);
+
 }  // namespace stepsim

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -43,6 +44,32 @@ std::optional<LoadedExperiment> random_loaded(std::uint64_t seed) {
   }
 }
 
+// Returns whether the step ends within `most`, with what the bounds say is left behind each pass.
+bool is_within(const Experiment& experiment, const Cluster& cluster, PlanBounds& bounds,
+               Duration most, Duration& step) {
+  ExperimentOptions options;
+  options.before = [&](const OpGraph& graph, const Cluster&, SimulationOptions& simulation) {
+    simulation.limit = {.most = most, .behind = bounds.behind(experiment.plan, graph)};
+  };
+  try {
+    step = simulate_experiment(experiment, cluster, options).runs.front().result.step_time;
+    return true;
+  } catch (const StepTooLong&) {
+    return false;
+  }
+}
+
+// A simulation that is limited to its own step comes to its end; to less, it does not.
+void expect_limits_hold(const Experiment& experiment, const Cluster& cluster, PlanBounds& bounds,
+                        const SimulationResult& result, std::uint64_t seed) {
+  Duration step;
+  EXPECT_TRUE(is_within(experiment, cluster, bounds, result.step_time, step)) << "seed " << seed;
+  EXPECT_EQ(step, result.step_time) << "seed " << seed;
+  if (result.step_time == Duration()) return;
+  EXPECT_FALSE(is_within(experiment, cluster, bounds, result.step_time - Duration(1), step))
+      << "seed " << seed;
+}
+
 TEST(PlanBoundsTest, AreNeverAboveTheSimulation) {
   std::uint64_t simulated = 0;
   double sum_of_ratios = 0;
@@ -70,7 +97,10 @@ TEST(PlanBoundsTest, AreNeverAboveTheSimulation) {
     const Bytes peak = result.memory_peaks[result.peak_rank.index()].bytes;
     EXPECT_LE(bounds.memory(experiment.plan), peak) << "seed " << seed;
     EXPECT_LE(bounds.quick(experiment.plan), result.step_time) << "seed " << seed;
+    EXPECT_LE(bounds.memory_and_quick(experiment.plan).memory, peak) << "seed " << seed;
+    EXPECT_EQ(bounds.memory_and_quick(experiment.plan).step, bounds.quick(experiment.plan));
     EXPECT_LE(bounds.close(experiment.plan), result.step_time) << "seed " << seed;
+    expect_limits_hold(experiment, cluster, bounds, result, seed);
     ++simulated;
     sum_of_ratios += to_seconds(bounds.close(experiment.plan)) / to_seconds(result.step_time);
   }
@@ -204,6 +234,35 @@ TEST(SearchTest, AnyNumberOfThreadsFindsTheSame) {
   EXPECT_EQ(one.excluded, five.excluded);
   expect_equal(five.best, one.best, one.best.size());
   expect_equal(five.front, one.front, one.front.size());
+}
+
+// Simulations that end early take nothing from the list or the front, whatever is best.
+TEST(SearchTest, GivesUpOnlyWhatIsWorse) {
+  std::uint64_t given_up = 0;
+  for (const Question& question : questions()) {
+    SCOPED_TRACE(question.model + " on " + question.cluster);
+    const SearchPlace place = place_of(question);
+    for (const Objective objective :
+         {Objective::kStep, Objective::kMemory, Objective::kCost, Objective::kChips}) {
+      SCOPED_TRACE(name_of(objective));
+      SearchOptions options{.objective = objective, .top = 3, .threads = 2};
+      const SearchResult early = search_plans({place}, options);
+      options.gives_up = false;
+      const SearchResult late = search_plans({place}, options);
+      expect_equal(early.best, late.best, late.best.size());
+      expect_equal(early.front, late.front, late.front.size());
+      EXPECT_EQ(early.bound_gap, late.bound_gap);
+      EXPECT_EQ(early.front_is_whole, late.front_is_whole);
+      EXPECT_EQ(early.ops, late.ops);
+      std::map<std::string, std::uint64_t> excluded = early.excluded;
+      const std::uint64_t worse = excluded["worse while simulated"];
+      excluded.erase("worse while simulated");
+      EXPECT_EQ(excluded, late.excluded);
+      EXPECT_EQ(early.simulated + worse, late.simulated);
+      given_up += worse;
+    }
+  }
+  EXPECT_GT(given_up, 0U);
 }
 
 TEST(SearchTest, MinimizesMemoryAndCost) {
@@ -414,6 +473,13 @@ TEST(PlanHelperTest, TextsHoldAllOfAPlan) {
   EXPECT_EQ(read.plan->breakdown, plan.breakdown);
   EXPECT_EQ(read.plan->axes, plan.axes);
   EXPECT_TRUE(simulated_of(text_of(SimulatedPlan{.cannot_run = true})).cannot_run);
+  EXPECT_TRUE(simulated_of(text_of(SimulatedPlan{.is_slower = true})).is_slower);
+  const PlanQuestion asked = question_of(
+      text_of(PlanQuestion{.place = 1, .number = 2, .seconds = 0.5, .most_step = Duration(3)}));
+  EXPECT_EQ(asked.place, 1U);
+  EXPECT_EQ(asked.number, 2U);
+  EXPECT_EQ(asked.seconds, 0.5);
+  EXPECT_EQ(asked.most_step, Duration(3));
   EXPECT_THROW(simulated_of("1 2"), std::invalid_argument);
 }
 

@@ -159,6 +159,11 @@ class RankMeasurement {
     bool multiplies;
     bool in_tf32;
   };
+  struct OpStretch {
+    std::int64_t start;
+    std::int64_t end;
+    std::int64_t external;
+  };
   struct Call {
     std::int64_t start;
     std::int64_t external;
@@ -177,7 +182,11 @@ class RankMeasurement {
     if (event.category != "cpu_op" || !event.external_id) return;
     const MatmulOp* const op = matmul_op(event.name);
     if (op == nullptr || event.input_dims.empty()) return;
-    if (const auto shape = shape_of(*op, event)) ops_.insert_or_assign(*event.external_id, *shape);
+    const std::optional<MatmulShape> shape = shape_of(*op, event);
+    if (!shape) return;
+    ops_.insert_or_assign(*event.external_id, *shape);
+    stretches_[event.thread].push_back(
+        {*event.start, *event.start + *event.duration, *event.external_id});
   }
 
   void take_kernel(const TraceEvent& event) {
@@ -222,11 +231,31 @@ class RankMeasurement {
     }
   }
 
+  // Returns the External id of the op that launched a kernel. Older traces have the correlation in
+  // its place; there it is the op in which the launch stands.
+  std::optional<std::int64_t> op_of(const DeviceKernel& kernel, const Call* launch) const {
+    const auto is_op = [&](std::int64_t external) {
+      return external != kernel.correlation && ops_.contains(external);
+    };
+    if (is_op(kernel.external)) return kernel.external;
+    if (launch == nullptr) return std::nullopt;
+    if (is_op(launch->external)) return launch->external;
+    const auto found = stretches_.find(launch->thread);
+    if (found == stretches_.end()) return std::nullopt;
+    const auto behind =
+        std::ranges::upper_bound(found->second, launch->start, {}, &OpStretch::start);
+    if (behind == found->second.begin() || (behind - 1)->end <= launch->start) return std::nullopt;
+    return (behind - 1)->external;
+  }
+
   // Sums up the kernels of each call of an op.
   void add_matmuls() {
-    std::unordered_map<std::int64_t, std::int64_t> external_of;  // of launches
+    std::unordered_map<std::int64_t, const Call*> launch_of;  // by correlation
     for (const Call& call : calls_) {
-      if (call.external != 0) external_of.insert_or_assign(call.correlation, call.external);
+      if (!call.waits) launch_of.insert_or_assign(call.correlation, &call);
+    }
+    for (auto& [thread, stretches] : stretches_) {
+      std::ranges::stable_sort(stretches, {}, &OpStretch::start);
     }
     struct Sum {
       std::int64_t nanoseconds = 0;
@@ -236,16 +265,14 @@ class RankMeasurement {
     std::map<std::int64_t, Sum> sums;  // by op
     std::size_t without = 0;
     for (const DeviceKernel& kernel : kernels_) {
-      std::int64_t external = kernel.external;
-      if (!ops_.contains(external)) {
-        const auto launch = external_of.find(kernel.correlation);
-        if (launch != external_of.end()) external = launch->second;
-      }
-      if (!ops_.contains(external)) {
+      const auto launch = launch_of.find(kernel.correlation);
+      const std::optional<std::int64_t> op =
+          op_of(kernel, launch == launch_of.end() ? nullptr : launch->second);
+      if (!op) {
         if (kernel.multiplies) ++without;
         continue;
       }
-      Sum& sum = sums[external];
+      Sum& sum = sums[*op];
       sum.nanoseconds += kernel.nanoseconds;
       sum.matmuls += kernel.multiplies ? 1 : 0;
       sum.in_tf32 = sum.in_tf32 || kernel.in_tf32;
@@ -295,7 +322,8 @@ class RankMeasurement {
   std::vector<std::string> chips_;
   std::vector<DeviceKernel> kernels_;
   std::vector<Call> calls_;
-  std::unordered_map<std::int64_t, MatmulShape> ops_;  // by External id
+  std::unordered_map<std::int64_t, MatmulShape> ops_;        // by External id
+  std::map<std::string, std::vector<OpStretch>> stretches_;  // of these ops, by thread
 };
 
 // The name of tables of collectives; "" where a log of nccl-tests has no such op.

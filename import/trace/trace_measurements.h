@@ -2,7 +2,8 @@
 // what a launch costs the host. `stepsim calibrate` fits constants to them (docs/calibrate.md).
 //
 // Matmuls: a kernel belongs to the op with its `External id`, or with that of the launch with its
-// `correlation`. Ops aten::mm, addmm, bmm of one matrix and _scaled_mm say m, n and k by their
+// `correlation`; in older traces, where that id is the correlation, to the op in which the launch
+// stands. Ops aten::mm, addmm, bmm of one matrix and _scaled_mm say m, n and k by their
 // `Input Dims` ("record_shapes" of the profiler) and the type by `Input type`. The time of a call
 // is the sum of its kernels; a shape has the median of its calls.
 //

@@ -237,6 +237,18 @@ class CalibrateTest(StepsimTest):
         self.assertGreater(slower, 1.15 * json.loads(stepsim("run", program.SMALL, "--json", "-").stdout)[
             "step_time_s"])
 
+    def test_older_traces_have_the_correlation_for_the_op(self):
+        trace = ProfilerTrace()
+        for shape in SHAPES:
+            trace.matmul(*shape, slow_matmul_us(*shape))
+        now = self.result(self.write("now.json", trace.json()))
+        for event in trace.events:
+            if event["cat"] != "cpu_op":
+                event["args"]["correlation"] += 5  # some of these numbers are also those of ops
+                event["args"]["External id"] = event["args"]["correlation"]
+        older = self.result(self.write("older.json", trace.json()))
+        self.assertEqual(older["fits"], now["fits"])
+
     def test_two_steps_give_what_one_does_not_determine(self):
         few = ProfilerTrace()
         for shape in SHAPES[:4]:

@@ -176,8 +176,17 @@ class AicbReader {
     }
   }
 
+  // first, first + stride, ...: so many ranks.
+  struct Members {
+    std::uint32_t first = 0;
+    std::uint32_t stride = 1;
+    std::uint32_t count = 1;
+
+    friend auto operator<=>(const Members&, const Members&) = default;
+  };
+
   // The ranks that share a group with `rank`.
-  std::vector<std::uint32_t> members(AicbGroup group, std::uint32_t rank) const {
+  Members members(AicbGroup group, std::uint32_t rank) const {
     const std::uint32_t tensor = sizes_.tensor;
     std::uint32_t first = rank % tensor;
     std::uint32_t stride = tensor;
@@ -201,19 +210,20 @@ class AicbReader {
         count /= sizes_.expert;
         break;
       case AicbGroup::kAll:
-        return all_ranks(sizes_.ranks);
+        return {.first = 0, .stride = 1, .count = sizes_.ranks};
     }
-    std::vector<std::uint32_t> ranks;
-    for (std::uint32_t i = 0; i < count; ++i) ranks.push_back(first + i * stride);
-    return ranks;
+    return {.first = first, .stride = count == 1 ? 1 : stride, .count = count};
   }
 
   std::uint32_t number_of_group(AicbGroup group, std::uint32_t rank) {
-    std::vector<std::uint32_t> ranks = members(group, rank);
-    if (ranks.size() == sizes_.ranks) return 0;
+    const Members of = members(group, rank);
+    if (of.count == sizes_.ranks) return 0;
     const auto [found, is_new] =
-        numbers_.try_emplace(ranks, static_cast<std::uint32_t>(read_.job.groups.size()));
-    if (is_new) read_.job.groups.push_back(std::move(ranks));
+        numbers_.try_emplace(of, static_cast<std::uint32_t>(read_.job.groups.size()));
+    if (is_new) {
+      std::vector<std::uint32_t>& ranks = read_.job.groups.emplace_back();
+      for (std::uint32_t i = 0; i < of.count; ++i) ranks.push_back(of.first + i * of.stride);
+    }
     return found->second;
   }
 
@@ -285,7 +295,7 @@ class AicbReader {
   std::size_t line_ = 1;
   std::vector<AicbRow> rows_;
   AicbJob read_;
-  std::map<std::vector<std::uint32_t>, std::uint32_t> numbers_;
+  std::map<Members, std::uint32_t> numbers_;
   std::uint32_t blocking_ = 0;  // the last node that others wait for
   std::uint32_t name_ = 0;
 };

@@ -220,7 +220,10 @@ int try_inputs(const MutationRun& run) {
   double longest = 0;
   for (std::uint64_t i = run.from; i < run.from + run.count; ++i) {
     const std::string input = Change(i, corpus).input();
-    if (run.prints) std::fwrite(input.data(), 1, input.size(), stdout);
+    if (run.prints) {
+      std::fwrite(input.data(), 1, input.size(), stdout);
+      std::fflush(stdout);
+    }
     running_input = i;
     is_running = 1;
     set_timer(kMostSeconds);

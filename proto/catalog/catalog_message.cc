@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <unordered_map>
 #include <utility>
 
@@ -24,7 +23,7 @@ class KeptMessages {
   bool find(const std::string& key, Message& into) const {
     std::shared_ptr<const Message> kept;
     {
-      const std::shared_lock lock(mutex_);
+      const std::lock_guard lock(mutex_);
       const auto found = messages_.find(key);
       if (found == messages_.end()) return false;
       kept = found->second;
@@ -36,7 +35,7 @@ class KeptMessages {
   void keep(std::string key, const Message& message) {
     std::shared_ptr<Message> copy(message.New());
     copy->CopyFrom(message);
-    const std::unique_lock lock(mutex_);
+    const std::lock_guard lock(mutex_);
     if (messages_.size() < kMost) messages_.emplace(std::move(key), std::move(copy));
   }
 
@@ -44,7 +43,7 @@ class KeptMessages {
   // A family of clusters has many sizes, each of which is a text of its own.
   static constexpr std::size_t kMost = 1000;
 
-  mutable std::shared_mutex mutex_;  // guards messages_
+  mutable std::mutex mutex_;  // guards messages_
   std::unordered_map<std::string, std::shared_ptr<const Message>> messages_;
 };
 

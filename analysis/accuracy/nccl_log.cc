@@ -145,6 +145,7 @@ class LogReader {
   void read_comment(std::string_view line, const std::vector<std::string_view>& words,
                     std::uint32_t number) {
     if (std::vector<Column> columns = columns_in(line); !columns.empty()) {
+      finish_row("this row is cut off");  // its columns were others
       columns_ = std::move(columns);
       only_in_place_ = above_names_in_place_;
       has_header_ = true;
@@ -169,6 +170,7 @@ class LogReader {
   void start_test(std::string_view test) {
     if (op_ == test) return;
     op_ = test;
+    finish_row("this row is cut off");
     columns_.clear();
   }
 

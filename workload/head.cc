@@ -1,5 +1,7 @@
 #include "workload/head.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -86,6 +88,19 @@ LayerOp cross_entropy(const Part& part) {
   return op;
 }
 
+// Adds cross entropies that nobody differentiates, each with PyTorch's kernels: an fp32 copy of the
+// logits and its log-softmax, which are freed at once.
+void add_metrics(const Part& part, LayerOp& loss) {
+  const std::int64_t logits = part.tokens * part.vocabulary;
+  const std::int64_t t = part.size(1).value();
+  for (std::int64_t metric = 0; metric < part.shard.metric_losses; ++metric) {
+    for (const Pass& pass : std::initializer_list<Pass>{{t, 4}, {4, 0}, {4, 0}, {4, 4}}) {
+      loss.forward.push_back(pass_over("metric", logits, pass));
+    }
+    loss.forward_workspace = std::max(loss.forward_workspace, Bytes(logits * (4 + 4)));
+  }
+}
+
 // BERT's head: a square projection and an activation before the norm.
 std::vector<LayerOp> head_projection(const Part& part) {
   LayerOp projection = project_own(part, {.name = "head_projection",
@@ -123,7 +138,9 @@ Layer norm_to_loss(const Part& part, std::string name, bool own_table) {
 }  // namespace
 
 Layer head_layer(const Part& part) {
-  return norm_to_loss(part, "head", !part.model.tied_embeddings);  // or the embedding's table
+  Layer head = norm_to_loss(part, "head", !part.model.tied_embeddings);  // or the embedding's table
+  add_metrics(part, head.ops.back());
+  return head;
 }
 
 Layer prediction_head_layer(const Part& part) {

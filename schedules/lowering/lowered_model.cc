@@ -205,6 +205,7 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .current_scaling = plan.current_scaling,
           .round_weights = plan.round_weights,
           .loss = plan.loss,
+          .metric_losses = plan.metric_losses,
           .grouped_experts = plan.grouped_experts,
           .sorts_copies = plan.sort_copies && plan.dispatch == Dispatch::kAllToAll,
           .host_reads_counts = plan.is_launched() && plan.host_reads_counts,

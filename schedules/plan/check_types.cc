@@ -57,6 +57,8 @@ void check_of_decoders(const ParallelPlan& plan, Rules& rules) {
   rules.require(plan.fused_attention, "fused_attention", "is false" + none + "attention: true");
   rules.require(plan.loss == LossKernels::kFused, "loss",
                 "is " + std::string(name_of(plan.loss)) + none + "loss: leave it out");
+  rules.require(plan.metric_losses == 0, "metric_losses",
+                "is " + std::to_string(plan.metric_losses) + none + "loss: 0");
   rules.require(!plan.activation_input_type, "activation_input_dtype",
                 "is given" + none + "activation functions: leave it out");
   rules.require(!plan.scale_block, "scale_block",

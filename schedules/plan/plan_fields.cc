@@ -37,6 +37,7 @@ constexpr double kMostBytesOfAParameter = 64;
 constexpr double kMostPrefetch = 1000;
 constexpr double kMostBitsOfAValue = 32;
 constexpr double kMostUnits = 1'000'000;
+constexpr double kMostMetrics = 16;
 constexpr double kMostRankOfAdapters = 65'536;
 constexpr double kMostLayers = 10'000;  // of a stage
 constexpr double kMostLaunches = 1'000'000;
@@ -565,6 +566,12 @@ void add_types(Table& table) {
                      "over a tensor group (PyTorch, not compiled).",
              .advice = "It decides how many bytes of memory a logit costs, which matters for large "
                        "vocabularies. docs/plans.md has times."});
+  table.add("metric_losses", &Plan::metric_losses, Limits::between(0, kMostMetrics),
+            {.help = "Cross entropies that the trainer computes from the logits of each "
+                     "micro-batch beside the loss, for figures that it logs.",
+             .advice = "2 for Composer (LanguageCrossEntropy and LanguagePerplexity). Each makes "
+                       "an fp32 copy of the logits and its log-softmax: a tenth of a step of a "
+                       "model of 125 million parameters, little for a large one."});
   table.add("gradient_placeholders", &Plan::gradient_placeholders,
             {.help = "An empty tensor of each shape of a block's weights stays in memory, as "
                      "Transformer Engine leaves it to autograd; those of embedding and head stay "

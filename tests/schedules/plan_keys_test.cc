@@ -97,6 +97,7 @@ std::vector<Case> cases() {
   const Change node = [](ParallelPlan& plan) { plan.expert_node = 8; };
   const Change ep = [](ParallelPlan& plan) { plan.ep = 8; };
   const Change scores = [](ParallelPlan& plan) { plan.fused_attention = false; };
+  const Change metrics = [](ParallelPlan& plan) { plan.metric_losses = 2; };
   const Change in_place = [](ParallelPlan& plan) { plan.loss = LossKernels::kInPlace; };
   const Change matmuls = [](ParallelPlan& plan) { plan.recompute = Recompute::kMatmuls; };
   const Change copies = [](ParallelPlan& plan) { plan.fsdp_copies = true; };
@@ -167,6 +168,7 @@ std::vector<Case> cases() {
        with_experts(), with_experts()},
       {"fused_attention", scores, plan_of(1, 8, 1), "no attention", plan_of(1, 8, 1), mlp_stack()},
       {"loss", in_place, plan_of(1, 8, 1), "no loss", plan_of(1, 8, 1), mlp_stack()},
+      {"metric_losses", metrics, plan_of(1, 8, 1), "no loss", plan_of(1, 8, 1), mlp_stack()},
       {"activation_input_dtype", narrow, plan_of(1, 8, 1), "no activation functions",
        plan_of(1, 8, 1), mlp_stack()},
       {"recompute", matmuls, plan_of(1, 8, 1), "is matmuls", plan_of(1, 8, 1), mlp_stack()},

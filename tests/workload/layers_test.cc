@@ -276,6 +276,30 @@ TEST(LayersTest, ALossInPassesKeepsFp32) {
   EXPECT_EQ(workspace(LossKernels::kInPlace) - workspace(LossKernels::kFused), Bytes(logits * 2));
 }
 
+// Each metric makes an fp32 copy (6 bytes a logit) and a log-softmax (4 + 4 + 8) in the main head
+// alone, and needs room for both.
+TEST(LayersTest, MetricsPassOverTheLogitsAgain) {
+  const std::int64_t tokens = 1024, logits = tokens * 128'256;
+  const auto loss_with = [&](std::int64_t metrics, LossKernels loss) {
+    const Shard shard{.sequence_length = tokens, .loss = loss, .metric_losses = metrics};
+    return op_named(build_layers(llama3_70b(), shard).head, "cross_entropy");
+  };
+  const auto traffic = [](const LayerOp& op) {
+    Bytes bytes{};
+    for (const Kernel& kernel : op.forward) bytes += kernel.read + kernel.written;
+    return bytes;
+  };
+  for (const LossKernels kind :
+       {LossKernels::kFused, LossKernels::kInPlace, LossKernels::kSeparate}) {
+    const LayerOp without = loss_with(0, kind);
+    const LayerOp with_two = loss_with(2, kind);
+    EXPECT_EQ(traffic(with_two) - traffic(without), Bytes(2 * 22 * logits));
+    EXPECT_EQ(with_two.input_gradient.size(), without.input_gradient.size());
+    EXPECT_EQ(with_two.saved, without.saved);
+    EXPECT_EQ(with_two.forward_workspace, std::max(without.forward_workspace, Bytes(8 * logits)));
+  }
+}
+
 // Bytes of device memory traffic per bf16 logit, forward and backward, counted in the software.
 // Megatron-LM's passes (vocab_parallel cross entropy) write in place. PyTorch's log-softmax reads
 // three times and writes once (SoftMax.cu); its backward reads one tensor twice and one once. Over

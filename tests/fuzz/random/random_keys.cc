@@ -251,6 +251,7 @@ void choose_types(Choices& choices, const RandomCluster& cluster, RandomJob& job
   if (is_transformer(job)) {
     choose_attention_kernels(choices, plan);
     plan.loss = choices.pick({LossKernels::kFused, LossKernels::kInPlace, LossKernels::kSeparate});
+    if (choices.one_in(8)) plan.metric_losses = choices.pick({1, 2});
   }
   plan.gradient_placeholders = choices.one_in(6);
   if (is_transformer(job) && (job.model.norm == NormKind::kRms || job.model.gated_mlp)) {

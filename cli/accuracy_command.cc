@@ -34,7 +34,8 @@ po::options_description accuracy_option_list() {
   add("library", po::value<std::string>()->value_name("NAME|FILE"),
       "communication library (default: the chip's); ideal for none");
   add("most-ops", po::value<std::string>()->value_name("N"),
-      "skip training runs of more than N ops (default: 40000000, about half a minute)");
+      "skip training runs of more than N ops that have to be simulated, one of ranks that do the "
+      "same (default: 40000000, about half a minute)");
   add("threads", po::value<std::string>()->value_name("N"),
       "predict this many training runs at once (default: as many as the machine has cores)");
   add("plan", po::value<std::string>()->value_name("KEYS"),

@@ -68,9 +68,10 @@ struct AccuracyRow {
 };
 
 struct PredictOptions {
-  std::string library{};                // replaces the chips' own library; empty: keep it
-  std::uint64_t most_ops = 40'000'000;  // longer training runs are skipped, as they take minutes
-  std::size_t threads = 1;              // at least 1; the rows are the same with any number
+  std::string library{};  // replaces the chips' own library; empty: keep it
+  std::uint64_t most_ops =
+      40'000'000;                // training runs with more that have to be simulated are skipped
+  std::size_t threads = 1;       // at least 1; the rows are the same with any number
   std::string serving_plan{};    // keys that the plans of serving runs get: "expert_spread=20"
   std::string serving_engine{};  // keys that their engines get: "host-time=1ms"
   // Changes the chip of each training run before it is simulated, from any thread. May be empty.

@@ -1,5 +1,6 @@
 #include "analysis/accuracy/simulate_training_run.h"
 
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -18,36 +19,56 @@ struct RunLimits {
   std::mutex& one_at_a_time;
 };
 
-std::uint64_t count_ops(const OpGraph& graph) {
-  std::uint64_t ops = 0;
-  for (const RankData& rank : graph.ranks) ops += graph.programs[rank.program.index()].ops.size();
-  return ops;
-}
+// Guard ends a simulation of too many ops as it begins, lets no two long ones run at once, and asks
+// whether the whole goes on.
+class Guard {
+ public:
+  explicit Guard(const RunLimits& limits) : limits_(limits) {}
 
-// Throws ConfigError.
-void refuse_long_runs(std::uint64_t ops, std::uint64_t most_ops) {
-  if (ops <= most_ops) return;
-  throw ConfigError({{"size", "has " + std::to_string(ops / 1'000'000) +
-                                  " million ops, more than --most-ops allows"}});
+  // For ExperimentOptions::progress.
+  static bool progress(void* guard, Time /*now*/, std::uint64_t /*ops_done*/,
+                       std::uint64_t ops_total) {
+    return static_cast<Guard*>(guard)->allows(ops_total);
+  }
+
+  // Ops of the simulation that was ended; none if none was.
+  std::optional<std::uint64_t> refused() const { return refused_; }
+
+ private:
+  bool allows(std::uint64_t ops) {
+    if (ops > limits_.most_ops) {
+      refused_ = ops;
+      return false;
+    }
+    if (ops > kManyOps && !alone_) alone_ = std::unique_lock(limits_.one_at_a_time);
+    return !limits_.goes_on || limits_.goes_on();
+  }
+
+  const RunLimits& limits_;
+  std::unique_lock<std::mutex> alone_{};
+  std::optional<std::uint64_t> refused_{};
+};
+
+// Throws ConfigError, DeadlockError, SimulationInterrupted.
+SimulatedExperiment simulate_unless_long(const Experiment& experiment, const Cluster& cluster,
+                                         const RunLimits& limits) {
+  Guard guard(limits);
+  ExperimentOptions simulation;
+  simulation.progress = Guard::progress;
+  simulation.progress_context = &guard;
+  try {
+    return simulate_experiment(experiment, cluster, simulation);
+  } catch (const SimulationInterrupted&) {
+    if (!guard.refused()) throw;
+    throw ConfigError({{"size", "has " + std::to_string(*guard.refused() / 1'000'000) +
+                                    " million ops to simulate, more than --most-ops allows"}});
+  }
 }
 
 // Throws ConfigError, DeadlockError.
 RunPrediction simulate_run(const Experiment& experiment, const Cluster& cluster,
-                           RunLimits& limits) {
-  ExperimentOptions simulation;
-  if (limits.goes_on) {
-    simulation.progress_context = &limits;
-    simulation.progress = [](void* context, Time, std::uint64_t, std::uint64_t) {
-      return static_cast<const RunLimits*>(context)->goes_on();
-    };
-  }
-  std::unique_lock<std::mutex> alone;
-  simulation.before = [&](const OpGraph& graph, const Cluster&, const SimulationOptions& chosen) {
-    const std::uint64_t ops = count_ops(graph) * chosen.steps;
-    refuse_long_runs(ops, limits.most_ops);
-    if (ops > kManyOps) alone = std::unique_lock(limits.one_at_a_time);
-  };
-  const SimulatedExperiment done = simulate_experiment(experiment, cluster, simulation);
+                           const RunLimits& limits) {
+  const SimulatedExperiment done = simulate_unless_long(experiment, cluster, limits);
   const SimulationResult& result = done.runs.front().result;
   const MemoryPeak& peak = result.memory_peaks[result.peak_rank.index()];
   return {.step_time_s = to_seconds(result.step_time),
@@ -63,7 +84,7 @@ RunPrediction simulate_run(const Experiment& experiment, const Cluster& cluster,
 
 // Takes the first of the run's recomputes that fits in memory, and says so. If none does, something
 // else was read or assumed wrongly, and it takes the first. Throws ConfigError, DeadlockError.
-RunPrediction simulate_first_that_fits(TrainingRun& run, RunLimits& limits) {
+RunPrediction simulate_first_that_fits(TrainingRun& run, const RunLimits& limits) {
   Experiment& experiment = run.experiment;
   const Cluster cluster = cluster_for_steps(experiment, std::move(run.topology));
   if (run.recomputes.empty()) return simulate_run(experiment, cluster, limits);
@@ -85,7 +106,7 @@ RunPrediction simulate_first_that_fits(TrainingRun& run, RunLimits& limits) {
 }
 
 // Returns nullopt, with the reason in `run.problem`, if the run cannot be simulated.
-std::optional<RunPrediction> predict_run(TrainingRun& run, RunLimits& limits) {
+std::optional<RunPrediction> predict_run(TrainingRun& run, const RunLimits& limits) {
   if (!run.problem.empty()) return std::nullopt;
   try {
     return simulate_first_that_fits(run, limits);
@@ -103,9 +124,9 @@ std::optional<RunPrediction> predict_run(TrainingRun& run, RunLimits& limits) {
 
 RunOutcome simulate_training_run(TrainingRun run, std::uint64_t most_ops,
                                  const std::function<bool()>& goes_on, std::mutex& one_at_a_time) {
-  RunLimits limits{.most_ops = most_ops, .goes_on = goes_on, .one_at_a_time = one_at_a_time};
   RunOutcome outcome;
-  outcome.prediction = predict_run(run, limits);
+  outcome.prediction =
+      predict_run(run, {.most_ops = most_ops, .goes_on = goes_on, .one_at_a_time = one_at_a_time});
   outcome.problem = std::move(run.problem);
   outcome.assumed = std::move(run.assumed);
   return outcome;

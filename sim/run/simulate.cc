@@ -113,7 +113,7 @@ class Simulation {
   }
 
   void report_progress() {
-    if (options_.progress == nullptr || (++instants_ & 0xfff) != 0) return;
+    if (options_.progress == nullptr || (instants_++ & 0xfff) != 0) return;
     if (!options_.progress(options_.progress_context, now(), streams_.ops_ended(),
                            streams_.ops_total())) {
       throw SimulationInterrupted("interrupted at " +

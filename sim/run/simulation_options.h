@@ -51,8 +51,9 @@ struct SimulationOptions {
   // for the last digits of what links carried, and which of several causes of one instant stands on
   // the critical path.
   std::optional<std::uint32_t> shuffle_seed{};
-  // Called regularly with the simulated time so far. Returning false ends the run with
-  // SimulationInterrupted. May be empty.
+  // Called at the first instant, and regularly from then on, with the simulated time so far and the
+  // ops of all ranks that are simulated: one of each class if they fold. Returning false ends the
+  // run with SimulationInterrupted. May be empty.
   bool (*progress)(void* context, Time now, std::uint64_t ops_done,
                    std::uint64_t ops_total) = nullptr;
   void* progress_context = nullptr;

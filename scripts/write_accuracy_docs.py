@@ -2,7 +2,7 @@
 """Writes what measured training runs say into the repository: the tables of docs/accuracy.md, and the points of
 its picture (catalog/predictions/step_times.csv, which `stepsim figures` draws).
 
-    stepsim accuracy TABLE.csv --most-ops 100000000 --json FOLDER/TABLE.json     for each of the three tables
+    stepsim accuracy TABLE.csv --json FOLDER/TABLE.json     for each of the three tables
     scripts/write_accuracy_docs.py FOLDER
 
 The results are named calibration.json, public_validation.json and new_public.json.

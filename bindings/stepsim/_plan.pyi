@@ -82,6 +82,7 @@ class Plan(Part):
                  fused_elementwise: Optional[bool] = ...,
                  eager_elementwise: Optional[bool] = ...,
                  loss: Optional[Literal["fused", "in_place", "separate"]] = ...,
+                 metric_losses: Optional[int] = ...,
                  gradient_placeholders: Optional[bool] = ...,
                  sm_margin: Optional[int] = ...,
                  host_launch_cost: Optional[Union[str, float]] = ...,
@@ -244,6 +245,8 @@ class Plan(Part):
         loss: Kernels of the cross entropy. fused: fp32 in registers only. in_place: one fp32 copy of
             the logits (Megatron-LM). separate: up to three copies, four over a tensor group (PyTorch,
             not compiled). (default: fused)
+        metric_losses: Cross entropies that the trainer computes from the logits of each micro-batch
+            beside the loss, for figures that it logs. (default: 0)
         gradient_placeholders: An empty tensor of each shape of a block's weights stays in memory, as
             Transformer Engine leaves it to autograd; those of embedding and head stay while their
             backward runs. (default: false)

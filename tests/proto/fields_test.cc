@@ -68,6 +68,7 @@ std::string other_value(const AnyField& field) {
       {"gradient_bytes", "2"},
       {"optimizer_bytes", "8"},
       {"cp_mode", "ulysses"},
+      {"cache_split", "requests"},
       {"dispatch", "two_level"},
       {"inference", "decode"},
       {"recompute", "full"},

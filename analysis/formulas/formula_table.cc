@@ -300,9 +300,6 @@ std::span<const NoFormula> no_formulas() {
        "meaningless: 2 P / (N W) as the time of weights over ICI; in decode weights don't cross "
        "ICI, "
        "activations do (I4.ici)"},
-      {"I15",
-       "remarks without formulas: speculative sampling, prefix caching, continuous batching, paged "
-       "attention"},
   };
   return kRows;
 }

@@ -4,7 +4,6 @@
 #include <initializer_list>
 #include <limits>
 #include <optional>
-#include <ranges>
 #include <utility>
 
 #include "experiment/simulate_experiment.h"
@@ -436,8 +435,9 @@ class PlayBack {
     }
     std::vector<std::size_t> position;
     for (const auto& ops : order.ranks) position.push_back(ops.size());
-    for (const std::uint32_t rank : play.sequence() | std::views::reverse) {
-      run(rank, --position[rank]);
+    const std::vector<std::uint32_t>& sequence = play.sequence();
+    for (auto rank = sequence.rbegin(); rank != sequence.rend(); ++rank) {
+      run(*rank, --position[*rank]);
     }
   }
 

@@ -387,7 +387,6 @@ class Expander {
     has_current_ = false;
     splits_ = splits;
     unknown_is_empty_ = unknown_is_empty;
-    std::size_t line = token.line;
     for (const RawPart& part : token.parts) {
       if (part.is_quoted) has_current_ = true;
       if (part.is_literal) {
@@ -395,7 +394,6 @@ class Expander {
       } else {
         expand_part(part.text, part.is_quoted, 0);
       }
-      line += static_cast<std::size_t>(std::ranges::count(part.text, '\n'));
     }
     finish_word();
     return std::move(words_);

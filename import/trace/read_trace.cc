@@ -85,16 +85,7 @@ class FileReader {
       : path_(path), trace_(trace), names_(names), problems_(problems), file_(path) {}
 
   void read() {
-    TraceEventReader reader;
-    TraceEvent event;
-    while (file_.next()) {
-      const std::string problem = reader.read(file_.event(), event);
-      if (!problem.empty()) {
-        file_.refuse(problem);
-      } else {
-        take(event);
-      }
-    }
+    read_events(file_, [this](const TraceEvent& event) { take(event); });
     if (!file_.problem().empty()) {
       problems_.push_back({short_name(path_), file_.problem()});
       return;

@@ -18,6 +18,8 @@
 #include <string>
 #include <string_view>
 
+#include "import/trace/trace_event.h"
+
 namespace stepsim {
 
 class TraceEventFile {
@@ -69,5 +71,21 @@ class TraceEventFile {
   std::map<std::string, std::string> headers_;
   std::string problem_;
 };
+
+// Calls take(event) for each event of the file. An event that can't be read is refused, with what
+// is wrong.
+template <typename Take>
+void read_events(TraceEventFile& file, Take take) {
+  TraceEventReader reader;
+  TraceEvent event;
+  while (file.next()) {
+    const std::string problem = reader.read(file.event(), event);
+    if (problem.empty()) {
+      take(event);
+    } else {
+      file.refuse(problem);
+    }
+  }
+}
 
 }  // namespace stepsim

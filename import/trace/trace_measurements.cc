@@ -128,16 +128,9 @@ class RankMeasurement {
       : path_(path), all_(all), measured_(measured), problems_(problems), file_(path) {}
 
   void read() {
-    TraceEventReader reader;
-    TraceEvent event;
-    while (file_.next()) {
-      const std::string problem = reader.read(file_.event(), event);
-      if (!problem.empty()) {
-        file_.refuse(problem);
-      } else if (event.phase == "X") {
-        take(event);
-      }
-    }
+    read_events(file_, [this](const TraceEvent& event) {
+      if (event.phase == "X") take(event);
+    });
     if (!file_.problem().empty()) {
       problems_.push_back({short_name(path_), file_.problem()});
       return;

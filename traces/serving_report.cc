@@ -106,7 +106,7 @@ std::string replicas_json(const ServingOutcome& run) {
   return text + "\n  ]";
 }
 
-// Of all replicas.
+// Returns the sums over all replicas.
 HostTierTotals host_totals(const ServingResult& result) {
   HostTierTotals sum;
   for (const ReplicaTotals& replica : result.replicas) {

@@ -495,7 +495,7 @@ class PlayBack {
   }
 
   // `after`: what waits for the result; `starts`: where to note the time from the pass's start.
-  // Of fused passes, `left` and `apart` say what is left at least at the end and at the start.
+  // A fused pass gives `left` and `apart`: what is left at least at its end and at its start.
   void finish(std::size_t rank, std::size_t position, std::int64_t time, std::int64_t after,
               std::initializer_list<std::int64_t*> starts, std::int64_t left = 0,
               std::int64_t apart = 0) {

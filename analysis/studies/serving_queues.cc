@@ -180,7 +180,7 @@ std::vector<StudyRow> balance_rows() {
       predict("I8.rate", {{"B", kSlots}, {"T", kStepTime}, {"G", kMeanAnswer}, {"Nc", 1}});
   // The first token comes from the prefill, so a slot is taken for 511 steps: 3.296 a second, a
   // shade below the three prefill servers, and up to a step is lost until the next begins: 0.1 %.
-  // Of 20,000 requests at once, 6,080 s, the first 0.91 s and the last answers (9.7 s) do not run
+  // 20,000 requests at once take 6,080 s. The first 0.91 s and the last answers (9.7 s) do not run
   // at full rate.
   rows.push_back(
       {.id = "saturated",

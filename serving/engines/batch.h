@@ -29,7 +29,7 @@ struct Batch {
   std::vector<BatchEntry> entries;
   std::vector<RequestId> admitted;   // came from waiting with this step, in order
   std::vector<RequestId> preempted;  // went back to waiting when this step was formed, in order
-  // Of engines with slots: those that wait for one behind their first token, and that get one.
+  // In engines with slots: requests that wait for one behind their first token, and that get one.
   std::vector<RequestId> parked;
   std::vector<RequestId> unparked;
 

@@ -26,7 +26,8 @@ std::string_view name_of(Granularity granularity);  // "pipelined", "stepped"
 struct StepLimit {
   Duration most{};
   // By program, and by position on its compute stream: what is left of the step at least when that
-  // op has ended; 0 where nothing is known. Programs, and ops of one, may be missing at the end.
+  // op has ended on the first rank that runs the program; 0 where nothing is known. Programs, and
+  // ops of one, may be missing at the end.
   std::vector<std::vector<Duration>> behind{};
 };
 

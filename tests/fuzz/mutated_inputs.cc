@@ -184,7 +184,7 @@ extern "C" void say_input(int signal) {
   _exit(1);
 }
 
-// Of CPU time, so that a busy machine is no hang. 0: none.
+// Sets a timer that counts CPU time, so that a busy machine is no hang. 0 turns it off.
 void set_timer(time_t seconds) {
   const itimerval timer{.it_interval = {}, .it_value = {.tv_sec = seconds, .tv_usec = 0}};
   setitimer(ITIMER_PROF, &timer, nullptr);

@@ -1,7 +1,6 @@
 #include "workload/head.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,6 +42,12 @@ void make_in_passes(const Part& part, const std::vector<Pass>& forward,
   op.backward_workspace = Bytes(logits * memory.backward_workspace);
 }
 
+// PyTorch's forward: an fp32 copy of logits of `t` bytes, and log-softmax, one kernel that reads
+// three times: for the largest value, the sum and the result.
+std::vector<Pass> copy_and_log_softmax(std::int64_t t) {
+  return {{t, 4}, {4, 0}, {4, 0}, {4, 4}};
+}
+
 LayerOp cross_entropy(const Part& part) {
   const std::int64_t logits = part.tokens * part.vocabulary;
   const std::int64_t reduced = 3;
@@ -62,12 +67,11 @@ LayerOp cross_entropy(const Part& part) {
                      {.kept = 4, .forward_workspace = t, .backward_workspace = t}, op);
       break;
     case LossKernels::kSeparate:
-      // PyTorch's log-softmax is one kernel that reads three times: for the largest value, the sum
-      // and the result. The backward reads twice, for a sum and for the result (SoftMax.cu). The
+      // The backward of log-softmax reads twice, for a sum and for the result (SoftMax.cu). The
       // in-place form has a kernel for each of these steps, which also writes and so moves more.
       // The passes: copy, log-softmax; zeros, gradient of the log-softmax, rounding.
       if (part.shard.tensor == 1) {
-        make_in_passes(part, {{t, 4}, {4, 0}, {4, 0}, {4, 4}}, {{0, 4}, {4, 0}, {8, 4}, {4, t}},
+        make_in_passes(part, copy_and_log_softmax(t), {{0, 4}, {4, 0}, {8, 4}, {4, t}},
                        {.kept = 4, .forward_workspace = t + 4, .backward_workspace = t + 8}, op);
         break;
       }
@@ -94,7 +98,7 @@ void add_metrics(const Part& part, LayerOp& loss) {
   const std::int64_t logits = part.tokens * part.vocabulary;
   const std::int64_t t = part.size(1).value();
   for (std::int64_t metric = 0; metric < part.shard.metric_losses; ++metric) {
-    for (const Pass& pass : std::initializer_list<Pass>{{t, 4}, {4, 0}, {4, 0}, {4, 4}}) {
+    for (const Pass& pass : copy_and_log_softmax(t)) {
       loss.forward.push_back(pass_over("metric", logits, pass));
     }
     loss.forward_workspace = std::max(loss.forward_workspace, Bytes(logits * (4 + 4)));

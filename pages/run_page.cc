@@ -444,11 +444,12 @@ class RunPage {
       const std::string path = fmt::format("sensitivity[{}].", i++);
       const double less = row.number("less_10_percent_step_time_s");
       const double more = row.number("more_10_percent_step_time_s");
-      table.rows.push_back({{words_of_key(row.text("name"))},
-                            {row.text("value")},
-                            shown_seconds(less, path + "less_10_percent_step_time_s"),
-                            shown_seconds(more, path + "more_10_percent_step_time_s"),
-                            shown_number(row.number("slope"), path + "slope")});
+      table.rows.push_back(
+          {{words_of_key(row.text("name"))},
+           {row.text("value")},
+           shown_seconds(less, path + "less_10_percent_step_time_s"),
+           shown_seconds(more, path + "more_10_percent_step_time_s"),
+           row.has("slope") ? shown_number(row.number("slope"), path + "slope") : Shown{"-"}});
       Json one = Json::object();
       one["name"] = words_of_key(row.text("name"));
       one["less"] = step_s() > 0 ? less / step_s() - 1 : 0;

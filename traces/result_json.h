@@ -20,7 +20,8 @@
 //   experiment              what was run: proto/experiment_record.h; absent if it isn't known
 //   explain                 {step, parts, traffic, limits, memory}: explain_report.h; absent
 //                           without --explain
-//   sensitivity, breakeven  what if the hardware were another: docs/what-if.md; absent unless asked
+//   sensitivity, slopes_held, breakeven   what if the hardware were another: docs/what-if.md;
+//                           absent unless asked
 //   simulator               {ops, events, rate_updates, wall_s, cpu_s, peak_rss_bytes}
 //
 // Breakdown and critical path each add up to step_time_s; memory categories add up to peak_bytes.

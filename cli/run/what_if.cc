@@ -1,10 +1,13 @@
 #include "cli/run/what_if.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "analysis/step/finished_run.h"
+#include "analysis/step/path_bill.h"
 #include "experiment/build_cluster.h"
 #include "sim/base/parallel.h"
 
@@ -12,7 +15,8 @@ namespace stepsim {
 namespace {
 
 constexpr double kTenth = 0.1;
-constexpr double kLittle = 1e-4;
+constexpr double kLittle = 2e-3;                    // for the closed forms of single ops
+constexpr std::uint64_t kMostRecorded = 5'000'000;  // ops: some 600 MB
 constexpr double kEndless = 1024;
 constexpr double kGoodEnough = 1.01;  // of the step that endlessly much would give
 
@@ -50,10 +54,14 @@ WhatIf::WhatIf(ExperimentSource source, ExperimentOptions options)
   options_.progress = nullptr;
 }
 
-WhatIfRun WhatIf::with(const Lever& lever, double factor) const {
+LoadedExperiment WhatIf::loaded_with(const Lever& lever, double factor) const {
   ExperimentSource source = source_;
   for (std::string& text : lever.scaled(factor)) source.overrides.push_back(std::move(text));
-  LoadedExperiment loaded = load_with_topology(source);
+  return load_with_topology(source);
+}
+
+WhatIfRun WhatIf::with(const Lever& lever, double factor) const {
+  LoadedExperiment loaded = loaded_with(lever, factor);
   const Experiment& experiment = loaded.experiment;
   const Cluster cluster = cluster_for_steps(experiment, std::move(loaded.topology));
   const SimulatedExperiment done = simulate_experiment(experiment, cluster, options_);
@@ -62,26 +70,71 @@ WhatIfRun WhatIf::with(const Lever& lever, double factor) const {
   return {step.metrics.step_time, fits(run)};
 }
 
+WhatIf::Slopes WhatIf::slopes(const std::vector<Lever>& levers, std::size_t threads) const {
+  LoadedExperiment loaded = loaded_with({}, 1);
+  const Experiment& experiment = loaded.experiment;
+  const Cluster cluster = cluster_for_steps(experiment, std::move(loaded.topology));
+  SimulatedExperiment done = simulate_experiment(experiment, cluster, options_);
+  SimulatedStep& step = done.runs.front();
+  const FinishedRun run{experiment, cluster, done.graph, step.options, step.result, step.metrics};
+  Slopes slopes;
+  slopes.now = {step.metrics.step_time, fits(run)};
+  if (step.result.statistics.ops > kMostRecorded) {
+    slopes.why_not = fmt::format("{} ops are too many for their time lines to be kept",
+                                 step.result.statistics.ops);
+    return slopes;
+  }
+  if (step.options.fidelity == Fidelity::kPacket) {
+    slopes.why_not = "packets have no rates: simulate flows";
+    return slopes;
+  }
+  SimulationOptions recording = step.options;
+  recording.share_timelines = true;
+  for (std::uint32_t rank = 0; rank < done.graph.ranks.size(); ++rank) {
+    recording.recorded_ranks.emplace_back(rank);
+  }
+  const PathBill bill = path_bill(done.graph, cluster, simulate(done.graph, cluster, recording));
+  slopes.shared = bill.path > 0 ? std::abs(bill.shared) / bill.path : 0;
+  slopes.seconds.resize(levers.size());
+  for_each_in_parallel(levers.size(), threads, [&](std::size_t i) {
+    const auto hardware = [&](double factor) {
+      LoadedExperiment changed = loaded_with(levers[i], factor);
+      Cluster other = cluster_for_steps(changed.experiment, std::move(changed.topology));
+      std::optional<HostCost> host = done.graph.host;
+      if (host) host->launch = changed.experiment.plan.host_launch_cost.value_or(host->launch);
+      return std::pair(std::move(other), host);
+    };
+    const auto [less, less_host] = hardware(1 / (1 + kLittle));
+    const auto [more, more_host] = hardware(1 + kLittle);
+    slopes.seconds[i] = change_of(bill, done.graph, {less, less_host}, {more, more_host}) /
+                        (2 * std::log1p(kLittle) * kPicosecondsPerSecond);
+  });
+  return slopes;
+}
+
 Sensitivity find_sensitivity(const WhatIf& what_if, const std::vector<Lever>& levers,
                              std::size_t threads) {
-  constexpr double kFactors[] = {1 - kTenth, 1 + kTenth, 1 - kLittle, 1 + kLittle};
+  constexpr double kFactors[] = {1 - kTenth, 1 + kTenth};
   constexpr std::size_t kRuns = std::size(kFactors);
-  Sensitivity result{.now = what_if.with(Lever{}, 1), .effects = {}};
+  const WhatIf::Slopes slopes = what_if.slopes(levers, threads);
+  Sensitivity result{
+      .now = slopes.now, .effects = {}, .shared = slopes.shared, .no_slopes = slopes.why_not};
   std::vector<WhatIfRun> runs(levers.size() * kRuns);
   for_each_in_parallel(runs.size(), threads, [&](std::size_t i) {
     runs[i] = what_if.with(levers[i / kRuns], kFactors[i % kRuns]);
   });
   const double now = seconds(result.now);
   for (std::size_t i = 0; i < levers.size(); ++i) {
-    const WhatIfRun* const of_lever = &runs[i * kRuns];
-    LeverEffect effect{.lever = levers[i], .less = of_lever[0], .more = of_lever[1]};
-    effect.slope = (seconds(of_lever[3]) - seconds(of_lever[2])) / (2 * kLittle * now);
-    const auto changes = [&](const WhatIfRun& run, double factor) {
-      return leaves_path(seconds(run), along_path(now, effect.slope, effect.lever.kind, factor),
-                         now);
-    };
-    effect.less_changes_path = changes(effect.less, 1 - kTenth);
-    effect.more_changes_path = changes(effect.more, 1 + kTenth);
+    LeverEffect effect{.lever = levers[i], .less = runs[i * kRuns], .more = runs[i * kRuns + 1]};
+    if (!slopes.seconds.empty() && now > 0) {
+      effect.slope = slopes.seconds[i] / now;
+      const auto changes = [&](const WhatIfRun& run, double factor) {
+        return leaves_path(seconds(run), along_path(now, *effect.slope, effect.lever.kind, factor),
+                           now);
+      };
+      effect.less_changes_path = changes(effect.less, 1 - kTenth);
+      effect.more_changes_path = changes(effect.more, 1 + kTenth);
+    }
     result.effects.push_back(std::move(effect));
   }
   std::ranges::stable_sort(result.effects, std::ranges::greater{},

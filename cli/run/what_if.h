@@ -1,10 +1,11 @@
 // What if the hardware were another: simulates an experiment again with one lever changed at a time
 // (cli/run/levers.h).
 //
-// The slope of a lever is d ln(step) / d ln(lever) as the run is: the change of the critical path,
-// found by changing the lever by a hundredth of a percent, which leaves the path as it is. So it
-// is exact to first order. Along that path a step is a + b / lever for bandwidths and throughputs,
-// and a + b x lever for times. Where a change of 10 % gives something else, the path has changed.
+// The slope of a lever is d ln(step) / d ln(lever) along the critical path of the run as it is. It
+// is not found by simulating again, but from what the path is made of (analysis/step/path_bill.h,
+// which says where that is exact). Along one path a step is a + b / lever for bandwidths and
+// throughputs, and a + b x lever for times. Where a change of 10 % gives something else, the path
+// has changed.
 
 #pragma once
 
@@ -25,9 +26,9 @@ struct WhatIfRun {
 
 struct LeverEffect {
   Lever lever;
-  WhatIfRun less;  // 10 % less
-  WhatIfRun more;  // 10 % more
-  double slope = 0;
+  WhatIfRun less;                 // 10 % less
+  WhatIfRun more;                 // 10 % more
+  std::optional<double> slope{};  // unset: Sensitivity::no_slopes
   bool less_changes_path = false;
   bool more_changes_path = false;
 };
@@ -35,6 +36,8 @@ struct LeverEffect {
 struct Sensitivity {
   WhatIfRun now{};
   std::vector<LeverEffect> effects;  // largest first
+  double shared = 0;      // fraction of the path: transfers whose share of their links is held
+  std::string no_slopes;  // why there are no slopes; empty: there are
 };
 
 // Breakeven says where more of something no longer helps: from `factor` on, a step is within 1 % of
@@ -55,7 +58,18 @@ class WhatIf {
   // Several threads can call it. Throws ConfigError if the changed experiment can't run.
   WhatIfRun with(const Lever& lever, double factor) const;
 
+  // The derivatives of the step's critical path with respect to the ln of each lever, in seconds.
+  struct Slopes {
+    WhatIfRun now{};
+    std::vector<double> seconds;  // by lever; empty: `why_not`
+    double shared = 0;            // as Sensitivity::shared
+    std::string why_not;
+  };
+  Slopes slopes(const std::vector<Lever>& levers, std::size_t threads) const;
+
  private:
+  LoadedExperiment loaded_with(const Lever& lever, double factor) const;
+
   ExperimentSource source_;
   ExperimentOptions options_;
 };

@@ -9,6 +9,8 @@
 namespace stepsim {
 namespace {
 
+constexpr double kShownShare = 0.0005;
+
 double percent(const WhatIfRun& run, const WhatIfRun& now) {
   return 100 * (to_seconds(run.step) / to_seconds(now.step) - 1);
 }
@@ -34,13 +36,24 @@ std::string sensitivity_report(const Sensitivity& sensitivity, bool color) {
   bool changes = false;
   for (const LeverEffect& effect : sensitivity.effects) {
     changes = changes || effect.less_changes_path || effect.more_changes_path;
-    text.line("  {:<20}{:>15}{:>18}{:>18}{:>14.4f}", effect.lever.name, effect.lever.text(1),
+    text.line("  {:<20}{:>15}{:>18}{:>18}{:>14}", effect.lever.name, effect.lever.text(1),
               change_of_step(effect.less, sensitivity.now, effect.less_changes_path),
-              change_of_step(effect.more, sensitivity.now, effect.more_changes_path), effect.slope);
+              change_of_step(effect.more, sensitivity.now, effect.more_changes_path),
+              effect.slope ? fmt::format("{:.4f}", *effect.slope + 0.0) : "-");
+  }
+  if (!sensitivity.no_slopes.empty()) {
+    text.wrapped(2, "The critical path has no slopes here: " + sensitivity.no_slopes + ".");
+    return text.text();
   }
   text.wrapped(2,
-               "The slope is that of the critical path as it is: percent of the step for each "
-               "percent more.");
+               "The slope is the derivative of the critical path as it is: percent of the step for "
+               "each percent more.");
+  if (sensitivity.shared >= kShownShare) {
+    text.wrapped(2, fmt::format("{:.1f} % of the path is transfers that share links with others "
+                                "which come and go. Their parts of the links are held in the "
+                                "slope, which is not exact for them.",
+                                100 * sensitivity.shared));
+  }
   if (changes) {
     text.wrapped(2, "*: the critical path changes on the way, so the slope does not hold so far.");
   }
@@ -72,14 +85,18 @@ std::string sensitivity_json(const Sensitivity& sensitivity) {
     }
     rows += fmt::format(
         R"({}{{"name": "{}", "fields": [{}], "value": "{}", )"
-        R"("less_10_percent_step_time_s": {}, "more_10_percent_step_time_s": {}, "slope": {:.6f}, )"
+        R"("less_10_percent_step_time_s": {}, "more_10_percent_step_time_s": {}, "slope": {}, )"
         R"("path_changes": [{}, {}], "fits": [{}, {}]}})",
         rows.empty() ? "\n    " : ",\n    ", json_escaped(effect.lever.name), fields,
         json_escaped(effect.lever.fields.front().value), exact_seconds(effect.less.step),
-        exact_seconds(effect.more.step), effect.slope, truth(effect.less_changes_path),
-        truth(effect.more_changes_path), truth(effect.less.fits), truth(effect.more.fits));
+        exact_seconds(effect.more.step),
+        effect.slope ? fmt::format("{:.6f}", *effect.slope + 0.0) : "null",
+        truth(effect.less_changes_path), truth(effect.more_changes_path), truth(effect.less.fits),
+        truth(effect.more.fits));
   }
-  return "\"sensitivity\": [" + rows + (rows.empty() ? "]" : "\n  ]");
+  std::string text = "\"sensitivity\": [" + rows + (rows.empty() ? "]" : "\n  ]");
+  if (!sensitivity.no_slopes.empty()) return text;
+  return text + fmt::format(",\n  \"slopes_held\": {:.6f}", sensitivity.shared);
 }
 
 std::string breakeven_json(const Breakeven& breakeven) {

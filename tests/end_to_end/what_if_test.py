@@ -84,6 +84,22 @@ class WhatIfTest(StepsimTest):
         self.assertEqual(float(memory["slope"]), 0)
         self.assertEqual(memory["fits"], [True, True])
 
+    def test_slopes_are_those_of_the_path(self):
+        result = self.run_json(self.experiment(), "--sensitivity")
+        self.assertEqual(float(result["slopes_held"]), 0)
+        result = self.run_json("llama3-8b-dgx-h100-8", "--sensitivity")
+        self.assertGreaterEqual(float(result["slopes_held"]), 0)
+        self.assertLess(float(result["slopes_held"]), 1)
+
+    def test_packets_have_no_slopes(self):
+        path = self.experiment()
+        more = ("--fidelity", "packet")
+        rows = self.sensitivity(path, *more)
+        self.assertEqual({row["slope"] for row in rows.values()}, {None})
+        run = stepsim("run", path, "--sensitivity", *more)
+        self.assertIn("The critical path has no slopes here: packets have no rates", run.stdout)
+        self.assertNotIn("slopes_held", self.run_json(path, "--sensitivity", *more))
+
     def test_a_change_of_the_path_is_said(self):
         # The matmuls are compute-bound with less, memory-bound with more.
         path = self.experiment("tp: 1 allow_idle_chips: true", launch="0s")

@@ -606,7 +606,7 @@
   // ---- points ----
 
   // {x: {name, unit, log}, y: likewise, same: true where both are the same quantity,
-  //  series: [{name, joined, points: [{x, y, lines: [text], command}]}]}
+  //  series: [{name, joined, straight: joined without steps, points: [{x, y, lines: [text], command}]}]}
   const points = (data, place) => {
     const showX = shows[data.x.unit];
     const showY = shows[data.y.unit];
@@ -630,7 +630,7 @@
       axisLabel: {formatter: (v) => shows[one.unit](v), hideOverlap: true, ...(more.axisLabel || {})},
       ...Object.fromEntries(Object.entries(more).filter(([key]) => key !== 'axisLabel'))});
     const marks = data.series.map((one, i) => ({
-      name: one.name, type: one.joined ? 'line' : 'scatter', step: one.joined ? 'end' : undefined,
+      name: one.name, type: one.joined ? 'line' : 'scatter', step: one.joined && !one.straight ? 'end' : undefined,
       symbol: symbols[i % symbols.length], symbolSize: one.joined ? 11 : 9, showSymbol: true,
       itemStyle: {color: cycle[i % cycle.length], opacity: 0.85, borderColor: place.ink, borderWidth: 0.5},
       lineStyle: {color: cycle[i % cycle.length], width: 1.5, type: dashes[i % dashes.length]},

@@ -14,7 +14,7 @@ struct KindOfResult {
   std::string (*page)(const Json&);         // nullptr: kRun
 };
 
-constexpr std::array<KindOfResult, 8> kKindsOfResults = {{
+constexpr std::array<KindOfResult, 9> kKindsOfResults = {{
     {ResultKind::kRun, "run", {"step_time_s", "breakdown_s"}, nullptr},
     {ResultKind::kSearch, "search", {"best", "bound_gap"}, search_page},
     {ResultKind::kServe, "serve", {"ttft_s", "kv_blocks"}, serve_page},
@@ -23,6 +23,7 @@ constexpr std::array<KindOfResult, 8> kKindsOfResults = {{
     {ResultKind::kAccuracy, "accuracy", {"rows", "summary"}, accuracy_page},
     {ResultKind::kGoodput, "goodput", {"days", "parts_days"}, goodput_page},
     {ResultKind::kDiff, "diff", {"step_s", "by_kind"}, diff_page},
+    {ResultKind::kSweep, "sweep", {"points", "paths"}, sweep_page},
 }};
 
 }  // namespace

@@ -12,7 +12,17 @@
 
 namespace stepsim {
 
-enum class ResultKind { kRun, kSearch, kServe, kServeSearch, kCompare, kAccuracy, kGoodput, kDiff };
+enum class ResultKind {
+  kRun,
+  kSearch,
+  kServe,
+  kServeSearch,
+  kCompare,
+  kAccuracy,
+  kGoodput,
+  kDiff,
+  kSweep
+};
 
 // Returns which command wrote a result, by the members that only its results have. Returns nullopt
 // for anything else.
@@ -34,5 +44,6 @@ std::string compare_page(const Json& result);
 std::string accuracy_page(const Json& result);
 std::string goodput_page(const Json& result);
 std::string diff_page(const Json& result);
+std::string sweep_page(const Json& result);
 
 }  // namespace stepsim

@@ -72,6 +72,40 @@ PageTable plans_table(const JsonFields& fields, const std::string& key, std::str
   return table;
 }
 
+// Plans that were refined with keys outside the space.
+void add_refined(HtmlPage& page, const JsonFields& fields) {
+  if (!fields.has("refined")) return;
+  const JsonFields refined = fields.object("refined");
+  page.section("refined", "Refined");
+  PageTable table{.caption = "The best plans with keys changed that the space leaves alone"};
+  table.columns = {"of", "changes", "step", "peak", "MFU", "command"};
+  std::size_t i = 0;
+  for (const JsonFields& found : refined.objects("plans")) {
+    const std::string path = fmt::format("refined.plans[{}].", i++);
+    std::string changes;
+    for (const JsonFields& change : found.objects("changes")) {
+      changes += fmt::format("{}{} {} (was {})", changes.empty() ? "" : ", ",
+                             words_of_key(change.text("key")), change.text("to"),
+                             change.text("from").empty() ? "unset" : change.text("from"));
+    }
+    table.rows.push_back(
+        {shown_number(found.number("of")),
+         {changes},
+         shown_seconds(found.number("step_time_s"), path + "step_time_s"),
+         shown_bytes(found.number("peak_bytes"), path + "peak_bytes"),
+         shown_percent(found.number("model_flops_utilization"), path + "model_flops_utilization"),
+         {found.has("run") ? found.text("run") : ""}});
+  }
+  if (table.rows.empty()) {
+    page.paragraph("No change of one key outside the space makes the best plans better.");
+  } else {
+    page.table(table);
+  }
+  page.paragraph(fmt::format("{} changes were tried, {} of them simulated to the end.",
+                             shown_number(refined.number("considered")).text,
+                             shown_number(refined.number("simulated")).text));
+}
+
 void add_space(HtmlPage& page, const JsonFields& fields) {
   page.section("space", "What was looked at");
   add_asked(page, fields);
@@ -150,6 +184,7 @@ std::string search_page(const Json& result) {
   }
   page.section("best", "The best plans");
   page.table(plans_table(fields, "best", "Best first"));
+  add_refined(page, fields);
   add_space(page, fields);
   throw_if_any(std::move(problems));
   page.result(without_simulator_times(result));

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/html_option.h"
 #include "cli/interrupts.h"
 #include "cli/outputs.h"
 #include "cli/processes/process_group.h"
@@ -52,8 +53,9 @@ class SweepLine {
 ExitStatus write_table(const SweepOutputs& asked, const SweepTable& table,
                        const SweepCounts& counts) {
   Outputs outputs;
-  const std::string json = asked.json.empty() ? "" : sweep_json(table);
+  const std::string json = asked.json.empty() && asked.html.empty() ? "" : sweep_json(table);
   outputs.write(asked.json, json);
+  if (!asked.html.empty()) outputs.write(asked.html, html_of_result(json));
   if (!asked.csv.empty()) outputs.write(asked.csv, sweep_csv(table));
   if (!asked.plot.file.empty()) {
     outputs.write(asked.plot.file, plot_svg(sweep_plot(table, asked.plot)));
@@ -112,6 +114,7 @@ Usage:
                 --store s.sqlite --csv s.csv --plot s.svg x=plan.tp series=plan.zero
   stepsim sweep FILE --store s.sqlite      FILE: an experiment with its axes
   stepsim sweep merge A.sqlite B.sqlite --store all.sqlite [--csv F] [--json F] [--plot F]
+                [--html F]
 
 EXPERIMENT is what stepsim run takes. Several --over are crossed; several fields of one, as in
 --over plan.tp=1,2,4,plan.dp=8,4,2, go together. A path may leave out groups: cluster..nic_bandwidth.

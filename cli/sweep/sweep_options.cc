@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "cli/html_option.h"
 #include "cli/sweep/sweep_table.h"
 #include "proto/json_value.h"
 #include "sim/base/field_text.h"
@@ -43,10 +44,11 @@ SweepOutputs read_outputs(CommandLine& line, std::vector<Problem>& problems) {
   outputs.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   outputs.csv = read_output_path(line, "csv", OutputFormat::kCsv, problems);
   outputs.plot.file = read_output_path(line, "plot", OutputFormat::kSvg, problems);
+  outputs.html = read_html_path(line, {"json", "csv", "plot"}, problems);
   for (const auto& [one, other] : {std::pair("json", "csv"), {"json", "plot"}, {"csv", "plot"}}) {
     refuse_same_output(line, one, other, problems);
   }
-  for (const char* option : {"json", "csv", "plot"}) {
+  for (const char* option : {"json", "csv", "plot", "html"}) {
     refuse_same_output(line, "store", option, problems);
   }
   take_plot_words(line.words, outputs.plot);
@@ -163,6 +165,7 @@ po::options_description sweep_option_list() {
       "draw a picture: --plot F.svg x=PATH y=COLUMN series=PATH (default: the first axis, "
       "step_time_s, the second axis)");
   add_json_option(options);
+  add_html_option(options);
   add_input_option(options);
   return options;
 }
@@ -212,6 +215,7 @@ MergeRequest read_merge_request(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("store", text("FILE"))("csv", text("FILE"))("plot", text("FILE"));
   add_json_option(options);
+  add_html_option(options);
   add_input_option(options);
   CommandLine line = read_command_line({arguments.begin() + 1, arguments.end()}, options, problems);
   MergeRequest request{.inputs = {},

@@ -37,6 +37,7 @@ struct SweepPlot {
 struct SweepOutputs {
   std::string json{};  // empty: none; "-": standard output
   std::string csv{};
+  std::string html{};
   SweepPlot plot{};
 };
 

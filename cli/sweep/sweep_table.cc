@@ -11,6 +11,7 @@
 #include "proto/json_value.h"
 #include "schedules/plan/axis.h"
 #include "sim/base/field_text.h"
+#include "sim/base/plain_value.h"
 #include "sim/base/quantity_text.h"
 #include "traces/json_text.h"
 #include "traces/report_text.h"
@@ -71,22 +72,6 @@ std::optional<double> number_of(const SweepRow& row, std::size_t column) {
 }
 
 // ---- the picture ----
-
-struct PlainValue {
-  double number = 0;
-  std::string unit{};
-};
-
-std::optional<PlainValue> plain_value_of(const std::string& text) {
-  if (const auto number = number_in<double>(text)) return PlainValue{*number, ""};
-  if (const auto rate = parse_bandwidth(text)) return PlainValue{rate->value(), "B/s"};
-  if (const auto time = parse_duration(text)) return PlainValue{to_seconds(*time), "s"};
-  if (const auto flops = parse_throughput(text)) return PlainValue{flops->value(), "FLOP/s"};
-  if (const auto size = parse_bytes(text)) {
-    return PlainValue{static_cast<double>(size->value()), "B"};
-  }
-  return std::nullopt;
-}
 
 // Values that span more than a factor of ten are spread by their logarithms.
 bool spans_decades(const std::vector<PlotCurve>& curves) {
@@ -244,7 +229,11 @@ std::string sweep_point_json(const std::vector<std::string>& paths, const SweepR
 }
 
 std::string sweep_json(const SweepTable& table) {
-  std::string text = "{\n  \"points\": [";
+  std::string text = "{\n  \"paths\": [";
+  for (std::size_t i = 0; i < table.paths.size(); ++i) {
+    text += (i == 0 ? "\"" : ", \"") + json_escaped(table.paths[i]) + '"';
+  }
+  text += "],\n  \"points\": [";
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     text += (i == 0 ? "\n    " : ",\n    ") + sweep_point_json(table.paths, table.rows[i]);
   }

@@ -120,6 +120,8 @@ class ResultPagesTest(PageTest):
         "goodput": (["goodput", "--step-time", "1s", "--chips", "16", "--failures", "{failures}", "--days", "20",
                      "--runs", "20"],
                     ["days.mean", "goodput", "parts_days.productive", "by_spares[0].goodput"]),
+        "sweep": (["sweep", "llama3-8b-dgx-h100-8", "--over", "plan.tp=1,2,3", "--over", "plan.dp=4,8"],
+                  ["points[2].step_time_s", "points[2].peak_bytes", "points[2].tokens_per_s_per_chip"]),
         "diff": (["diff", "{profile}", "{profile}"], ["step_s[0]", "by_kind[0].time_s[1]"]),
     }
 

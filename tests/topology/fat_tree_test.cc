@@ -8,6 +8,7 @@
 #include "tests/support/problems.h"
 #include "tests/support/routes.h"
 #include "topology/graph/graph_measures.h"
+#include "topology/graph/levels.h"
 
 namespace stepsim {
 namespace {
@@ -123,8 +124,78 @@ TEST(FatTreeTest, ReportsEveryProblemAtOnce) {
   EXPECT_EQ(
       check(FatTreeSpec{.link_bandwidth = 1_GBps}),
       (std::vector<Problem>{{"switch_ports", "must be given where the network stands alone"}}));
-  EXPECT_FALSE(check(tree(130)).empty());
-  EXPECT_TRUE(check(tree(128)).empty());
+  EXPECT_TRUE(check(tree(160)).empty());
+  EXPECT_EQ(check(tree(162)),
+            (std::vector<Problem>{
+                {"switch_ports", "makes 1062882 hosts, at most 1048576 are possible"}}));
+  FatTreeSpec shared = tree(1024);
+  fit(shared, 4096);
+  EXPECT_TRUE(check(shared).empty()) << "nobody asks for all of its hosts";
+  EXPECT_FALSE(check(tree(1026)).empty());
+}
+
+std::vector<std::string> names_of_route(const BuiltTopology& built, std::uint32_t from,
+                                        std::uint32_t to, std::uint64_t key) {
+  std::vector<LinkId> links;
+  built.router->route(NodeId(from), NodeId(to), key, links);
+  std::vector<std::string> names;
+  for (const LinkId link : links) names.push_back(built.fabric.link_name(link));
+  return names;
+}
+
+// What is built for some endpoints is the part of the whole tree that they use.
+TEST(FatTreeTest, APartIsThatOfTheWholeTree) {
+  for (const int tiers : {2, 3}) {
+    for (const PathRule rule : {PathRule::kDestination, PathRule::kEcmp, PathRule::kAdaptive}) {
+      FatTreeSpec spec = tree(8, tiers, 2);
+      spec.routing.rule = rule;
+      const BuiltTopology whole = build(spec);
+      for (const std::uint32_t endpoints : {1U, 3U, 4U, 7U, 12U, 16U, 17U, 24U, 32U, 100U, 128U}) {
+        if (endpoints > whole.places.chips.size()) continue;
+        FatTreeSpec part_spec = spec;
+        fit(part_spec, endpoints);
+        const BuiltTopology part = build(part_spec);
+        ASSERT_EQ(part.places.chips.size(), endpoints);
+        EXPECT_LE(part.fabric.nodes().size(), whole.fabric.nodes().size());
+        const auto levels = levels_of_first(whole.places.levels, endpoints);
+        const auto of_part = levels_of_first(part.places.levels, endpoints);
+        ASSERT_EQ(of_part.size(), levels.size()) << endpoints;
+        for (std::size_t i = 0; i < levels.size(); ++i) {
+          EXPECT_EQ(of_part[i].name, levels[i].name);
+          EXPECT_EQ(of_part[i].size, levels[i].size);
+        }
+        for (std::uint32_t from = 0; from < endpoints; ++from) {
+          const std::uint32_t to = (from * 7 + endpoints / 2) % endpoints;
+          EXPECT_EQ(names_of_route(part, from, to, from), names_of_route(whole, from, to, from));
+        }
+      }
+    }
+  }
+}
+
+TEST(FatTreeTest, AFewEndpointsOfLargeSwitchesCostLittle) {
+  FatTreeSpec spec = tree(1024);
+  fit(spec, 4096);
+  const BuiltTopology built = build(spec);
+  EXPECT_EQ(built.fabric.nodes().size(), 4096U + 8 + 512);  // eight leaves, the spines of a pod
+  EXPECT_EQ(built.fabric.links().size(), 2U * (4096 + 8 * 512));
+}
+
+// More than 128 ports: 524,288 hosts.
+TEST(FatTreeTest, HasMoreThanHalfAMillionHosts) {
+  FatTreeSpec spec = {.link_bandwidth = 50_GBps};
+  fit(spec, 600'000);
+  EXPECT_EQ(spec.switch_ports, 134);
+  spec.routing.rule = PathRule::kAdaptive;
+  const BuiltTopology built = build(spec);
+  const std::uint32_t half = 67;
+  ASSERT_EQ(built.places.chips.size(), 600'000U);
+  EXPECT_EQ(names_of_route(built, 5, 599'999, 0).size(), 6U);
+  EXPECT_EQ(names_of_route(built, 599'999, 599'990, 0).size(), 2U);
+  const std::uint32_t last_pod = 599'999 / (half * half);
+  EXPECT_EQ(names_of_route(built, 0, 599'999, 0).back(),
+            "pod" + std::to_string(last_pod) + ".leaf" + std::to_string(599'999 / half % half) +
+                ">chip599999");
 }
 
 }  // namespace

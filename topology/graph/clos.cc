@@ -140,11 +140,15 @@ class ClosRouter : public Router {
   ClosLinks links_;
 };
 
+bool has_pod_names(const ClosShape& shape) {
+  return shape.pods > 1 || shape.names_pods;
+}
+
 std::string leaf_name(const ClosShape& shape, std::uint32_t leaf) {
   if (shape.is_rail_optimised) {
     return fmt::format("su{}.leaf{}", leaf / shape.rails, leaf % shape.rails);
   }
-  if (shape.pods == 1) return fmt::format("leaf{}", leaf);
+  if (!has_pod_names(shape)) return fmt::format("leaf{}", leaf);
   return fmt::format("pod{}.leaf{}", leaf / shape.leaves_per_pod, leaf % shape.leaves_per_pod);
 }
 
@@ -160,7 +164,7 @@ std::vector<NodeId> add_leaves(const ClosShape& shape, Fabric& fabric) {
 std::vector<NodeId> add_spines(const ClosShape& shape, Fabric& fabric) {
   std::vector<NodeId> spines;
   for (std::uint32_t pod = 0; pod < shape.pods; ++pod) {
-    const std::string prefix = shape.pods == 1 ? "" : fmt::format("pod{}.", pod);
+    const std::string prefix = has_pod_names(shape) ? fmt::format("pod{}.", pod) : "";
     for (std::uint32_t spine = 0; spine < shape.spines_per_pod; ++spine) {
       spines.push_back(fabric.add(NodeKind::kSwitch, fmt::format("{}spine{}", prefix, spine)));
     }

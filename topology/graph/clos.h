@@ -47,6 +47,7 @@ struct ClosShape {
   Bandwidth spine_core_bandwidth{};  // sum over all cables of a pair
   Duration link_latency{};           // latency of each link
   PathChoice routing{};
+  bool names_pods = false;         // names: pod0.leaf5 also where there is one pod
   bool is_rail_optimised = false;  // names: su0.leaf5 and rail, node, scalable_unit
 };
 

@@ -9,9 +9,10 @@ const FieldTable<FatTreeSpec>& fat_tree_fields() {
   using Spec = FatTreeSpec;
   static const FieldTable<Spec> kTable = [] {
     FieldTable<Spec> table("FatTree");
-    table.add("switch_ports", &Spec::switch_ports, Limits::between(2, 128),
+    table.add("switch_ports", &Spec::switch_ports, Limits::between(2, 1024),
               {.help = "Ports k of every switch: k^2 / 2 hosts in two tiers, k^3 / 4 in three.",
-               .rules = "Even.",
+               .advice = "162 suffice for 2^20 hosts in three tiers.",
+               .rules = "Even. At most 2^20 hosts, or as many as a composed cluster joins.",
                .unset = "in a composed cluster, the smallest number that suffices; otherwise it "
                         "must be given"});
     table.add("tiers", &Spec::tiers, Limits::between(2, 3), {.help = "Tiers of switches."});

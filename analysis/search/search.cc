@@ -607,6 +607,10 @@ std::string_view name_of(Objective objective) {
   return kNames[static_cast<std::size_t>(objective)];
 }
 
+double objective_value(const FoundPlan& plan, Objective objective) {
+  return value_of(plan, objective);
+}
+
 SearchResult search_plans(const std::vector<SearchPlace>& places, const SearchOptions& options) {
   return Search(places, options).run();
 }

@@ -118,6 +118,9 @@ struct SearchResult {
   std::optional<Duration> least_step{};
 };
 
+// What the objective makes smallest: seconds, bytes, cost, or chips and then the step.
+double objective_value(const FoundPlan& plan, Objective objective);
+
 SearchResult search_plans(const std::vector<SearchPlace>& places, const SearchOptions& options);
 
 // What one plan would give, and why it isn't among the best.

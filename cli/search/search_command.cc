@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "cli/html_option.h"
 #include "cli/outputs.h"
@@ -19,6 +22,8 @@
 
 namespace stepsim {
 namespace {
+
+using ProgressClock = std::chrono::steady_clock;
 
 // "search: 225,792 of 225,792 plans looked at, 37 simulated, best 15.2, bound 14.9"
 void show_search(const SearchProgress& progress, ProgressLine& line) {
@@ -45,11 +50,38 @@ void require_plans(const SearchResult& result) {
   throw ConfigError(std::move(problems));
 }
 
+// Goes on from the best plans, or where nothing fits from those that need the least memory.
+Refinement refined(const SearchRequest& request, const SearchResult& result,
+                   const ProgressClock::time_point& start) {
+  constexpr std::size_t kStarts = 3;
+  if (result.least_step) return {};
+  std::vector<FoundPlan> starts = result.best.empty() ? result.nearest : result.best;
+  if (starts.size() > kStarts) starts.resize(kStarts);
+  std::optional<double> left;
+  if (request.options.time_limit_s) {
+    left = *request.options.time_limit_s -
+           std::chrono::duration<double>(ProgressClock::now() - start).count();
+  }
+  return refine_plans(request.places, starts, request.settled, request.refine, request.options,
+                      left);
+}
+
 // The best plan as an experiment, complete in itself.
 std::string experiment_of(const SearchRequest& request, const FoundPlan& plan) {
   ExperimentSource source = request.sources[plan.place];
   source.plan = plan_text(plan.plan);
   return record_json(load_with_topology(source).record, {}, version()) + "\n";
+}
+
+// The best of all that fit; nullptr: nothing does.
+const FoundPlan* winner_of(const SearchResult& result, const Refinement& refinement,
+                           Objective objective) {
+  const FoundPlan* const best = result.best.empty() ? nullptr : &result.best.front();
+  if (refinement.plans.empty() || !refinement.plans.front().plan.fits) return best;
+  const FoundPlan& refined = refinement.plans.front().plan;
+  const bool is_better =
+      best == nullptr || objective_value(refined, objective) < objective_value(*best, objective);
+  return is_better ? &refined : best;
 }
 
 ExitStatus run_search_command(const std::vector<std::string>& arguments) {
@@ -63,26 +95,31 @@ ExitStatus run_search_command(const std::vector<std::string>& arguments) {
   ProgressLine line;
   request.options.progress = [&](const SearchProgress& progress) { show_search(progress, line); };
   request.options.goes_on = asks_session();
+  const ProgressClock::time_point start = ProgressClock::now();
   const SearchResult result = search_plans(request.places, request.options);
+  const Refinement refinement = refined(request, result, start);
   std::optional<PlanVerdict> why;
   if (request.why) why = judge_plan(request.places.front(), *request.why, request.options);
   line.wipe();
   require_plans(result);
 
   Outputs outputs;
-  const std::string json =
-      request.json.empty() && request.html.empty() ? "" : search_json(request, result, why);
+  const std::string json = request.json.empty() && request.html.empty()
+                               ? ""
+                               : search_json(request, result, refinement, why);
   outputs.write(request.json, json);
   if (!request.html.empty()) outputs.write(request.html, html_of_result(json));
   if (!request.csv.empty()) outputs.write(request.csv, search_csv(request, result));
   if (!request.plot.empty()) outputs.write(request.plot, plot_svg(search_plot(request, result)));
-  if (!request.experiment.empty() && !result.best.empty()) {
-    outputs.write(request.experiment, experiment_of(request, result.best.front()));
+  const FoundPlan* const winner = winner_of(result, refinement, request.options.objective);
+  if (!request.experiment.empty() && winner != nullptr) {
+    outputs.write(request.experiment, experiment_of(request, *winner));
   }
   outputs.commit();
-  outputs.print(
-      request.json == "-" ? json : search_report(request, result, why, shows_color(STDOUT_FILENO)));
-  return outputs.end(result.best.empty() ? ExitStatus::kNo : ExitStatus::kDone);
+  outputs.print(request.json == "-"
+                    ? json
+                    : search_report(request, result, refinement, why, shows_color(STDOUT_FILENO)));
+  return outputs.end(winner == nullptr ? ExitStatus::kNo : ExitStatus::kDone);
 }
 
 }  // namespace
@@ -103,7 +140,8 @@ Usage:
 With --within only those keys vary, and all others have their defaults or the values of --fix. dp
 follows from the chips unless it is given. What is listed is what simulating every plan would give:
 a plan that is not simulated breaks a rule, does not fit, or has a lower bound on its time that is
-above the results of others. mpirun -n 8 stepsim search .. simulates in all processes. An EXPERIMENT in front of the options gives its model, cluster and plan
+above the results of others. Without --within the best plans are refined with keys that the space
+leaves alone, one change at a time. mpirun -n 8 stepsim search .. simulates in all processes. An EXPERIMENT in front of the options gives its model, cluster and plan
 as the start. docs/search.md has a session.
 )",
     .options = search_option_list,

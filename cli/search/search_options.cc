@@ -62,6 +62,23 @@ FrontEffort read_front(const CommandLine& line, std::vector<Problem>& problems) 
   return FrontEffort::kNone;
 }
 
+// By default the usual space is refined, and one that somebody has written down is not.
+RefineEffort read_refine(const CommandLine& line, std::vector<Problem>& problems) {
+  const bool is_usual = line.options.count("within") == 0;
+  if (line.options.count("refine") == 0) {
+    return is_usual ? RefineEffort::kQuick : RefineEffort::kNone;
+  }
+  const std::string text = line.value("refine");
+  if (text == "quick") return RefineEffort::kQuick;
+  if (text == "whole") return RefineEffort::kWhole;
+  if (text != "none") {
+    const std::vector<std::string> kinds = {"quick", "whole", "none"};
+    problems.push_back({"--refine", "must be quick, whole or none, is \"" + text + "\"" +
+                                        did_you_mean(text, kinds)});
+  }
+  return RefineEffort::kNone;
+}
+
 std::optional<Duration> read_most_step(const CommandLine& line, std::vector<Problem>& problems) {
   if (line.options.count("step-at-most") == 0) return std::nullopt;
   const std::string text = line.value("step-at-most");
@@ -293,6 +310,9 @@ po::options_description search_option_list() {
   add("time-limit", text("TIME"), "stop after this time, and say how far the best may be from it");
   add("front", text("quick|whole|none"),
       "how far the front is looked for (default: quick, which is the whole one in small spaces)");
+  add("refine", text("quick|whole|none"),
+      "go on from the best plans with keys that the space leaves alone: order, map, offloading, "
+      "what overlaps (default: quick; none with --within)");
   add("why", text("KEYS"), "say why this plan is not in the list, and what it gives");
   add("jobs", text("N"),
       "simulate this many plans at once (default: as many as the machine has cores; one in each "
@@ -324,10 +344,12 @@ SearchRequest read_search_request(const std::vector<std::string>& arguments) {
   request.options.threads = read_threads(line, "jobs", problems);
   request.options.front = read_front(line, problems);
   request.options.most_step = read_most_step(line, problems);
+  request.refine = read_refine(line, problems);
   const std::string fix = line.value("fix");
   const std::set<std::string> fixed = keys_of(fix);
   const std::vector<Dimension> dimensions = read_dimensions(line, fixed, problems);
   const bool has_within = line.options.count("within") != 0;
+  request.settled.given = fixed;
 
   const std::vector<std::string> clusters = read_clusters(line, problems);
   const std::vector<std::optional<double>> prices = read_prices(line, clusters.size(), problems);
@@ -348,6 +370,7 @@ SearchRequest read_search_request(const std::vector<std::string>& arguments) {
     try {
       LoadedExperiment loaded = load_start(source);
       std::vector<Dimension> all = filled(dimensions, loaded, has_within, fixed, problems);
+      for (const Dimension& dimension : all) request.settled.searched.insert(dimension.key);
       const bool has_dp =
           fixed.contains("dp") || std::ranges::count(all, "dp", &Dimension::key) > 0;
       request.places.push_back({.base = std::move(loaded.experiment),

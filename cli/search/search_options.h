@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/search/refine.h"
 #include "analysis/search/search.h"
 #include "cli/subcommand.h"
 #include "proto/load_experiment.h"
@@ -16,6 +17,8 @@ struct SearchRequest {
   std::vector<SearchPlace> places;
   std::vector<ExperimentSource> sources;  // of each place, without a plan
   SearchOptions options;
+  RefineEffort refine = RefineEffort::kNone;
+  SettledKeys settled{};              // for refine_plans()
   std::optional<ParallelPlan> why{};  // on the first cluster
   bool has_price = false;
   std::string json{};  // files to be written; empty: none; "-": standard output

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -96,6 +97,38 @@ std::string found_json(const SearchRequest& request, const FoundPlan& found) {
       json_number(found.mfu), found.chips, json_number(found.cost),
       found.joules ? json_number(*found.joules) : "null",
       quoted_json(run_command_of(request, found)));
+}
+
+std::string counts_json(const std::map<std::string, std::uint64_t>& counts) {
+  std::string text;
+  for (const auto& [reason, count] : counts) {
+    text += (text.empty() ? "" : ", ") + quoted_json(reason) + ": " + std::to_string(count);
+  }
+  return '{' + text + '}';
+}
+
+std::string refined_json(const SearchRequest& request, const Refinement& refinement) {
+  if (request.refine == RefineEffort::kNone) return "";
+  std::string plans;
+  for (const RefinedPlan& refined : refinement.plans) {
+    std::string changes;
+    for (const PlanChange& change : refined.changes) {
+      changes +=
+          fmt::format(R"({}{{"key": {}, "from": {}, "to": {}}})", changes.empty() ? "" : ", ",
+                      quoted_json(change.key), quoted_json(change.from), quoted_json(change.to));
+    }
+    std::string found = found_json(request, refined.plan);
+    found.pop_back();  // the brace
+    plans +=
+        fmt::format("{}{}, \"of\": {}, \"changes\": [{}]}}",
+                    plans.empty() ? "\n      " : ",\n      ", found, refined.start + 1, changes);
+  }
+  return fmt::format(
+      ",\n  \"refined\": {{\"plans\": [{}],\n    \"considered\": {}, \"excluded\": {}, "
+      "\"simulated\": {}, "
+      "\"is_whole\": {}}}",
+      plans, refinement.considered, counts_json(refinement.excluded), refinement.simulated,
+      refinement.is_whole ? "true" : "false");
 }
 
 std::string list_json(const SearchRequest& request, const std::vector<FoundPlan>& plans) {
@@ -231,16 +264,58 @@ void add_table(const SearchRequest& request, const std::vector<FoundPlan>& plans
   }
 }
 
-void add_counts(const SearchResult& result, ReportText& text) {
-  text.section("Plans", fmt::format("{} considered, {} simulated",
-                                    grouped(static_cast<std::int64_t>(result.considered)),
-                                    grouped(static_cast<std::int64_t>(result.simulated))));
-  std::vector<std::pair<std::string, std::uint64_t>> reasons(result.excluded.begin(),
-                                                             result.excluded.end());
+void add_reasons(const std::map<std::string, std::uint64_t>& excluded, ReportText& text) {
+  std::vector<std::pair<std::string, std::uint64_t>> reasons(excluded.begin(), excluded.end());
   std::ranges::stable_sort(reasons, std::ranges::greater{},
                            &std::pair<std::string, std::uint64_t>::second);
   for (const auto& [reason, count] : reasons) {
     text.line("  {:<{}}{:>12}", reason, kReportLabel, grouped(static_cast<std::int64_t>(count)));
+  }
+}
+
+void add_counts(const SearchResult& result, ReportText& text) {
+  text.section("Plans", fmt::format("{} considered, {} simulated",
+                                    grouped(static_cast<std::int64_t>(result.considered)),
+                                    grouped(static_cast<std::int64_t>(result.simulated))));
+  add_reasons(result.excluded, text);
+}
+
+std::string words_of(const std::vector<PlanChange>& changes) {
+  std::string text;
+  for (const PlanChange& change : changes) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", change.key, change.to);
+  }
+  return text;
+}
+
+void add_refined(const SearchRequest& request, const Refinement& refinement, ReportText& text) {
+  if (request.refine == RefineEffort::kNone || refinement.considered == 0) return;
+  text.section("Refined", "the best plans with one more key changed after the other");
+  if (refinement.plans.empty()) {
+    text.wrapped(2, "No change of a key outside the space makes them better.");
+  } else {
+    text.line("  {:>11}  {:>6}  {:>8}  {:>3}  {}", "step", "MFU", "memory", "of", "changes");
+  }
+  for (const RefinedPlan& refined : refinement.plans) {
+    text.line("  {:>9.3f} s  {:>4.1f} %  {:>5.1f} GB  {:>3}  {}", to_seconds(refined.plan.step),
+              100 * refined.plan.mfu, static_cast<double>(refined.plan.peak.value()) / kGigabyte,
+              refined.start + 1, words_of(refined.changes));
+  }
+  text.blank();
+  if (!refinement.plans.empty()) {
+    const FoundPlan& first = refinement.plans.front().plan;
+    text.wrapped(
+        2, fmt::format("{}: --plan {}", first.fits ? "Refined" : "Nearest", plan_text(first.plan)));
+  }
+  text.line("  {:<{}}{:>12}", "tried", kReportLabel,
+            grouped(static_cast<std::int64_t>(refinement.considered)));
+  text.line("  {:<{}}{:>12}", "simulated", kReportLabel,
+            grouped(static_cast<std::int64_t>(refinement.simulated)));
+  add_reasons(refinement.excluded, text);
+  if (!refinement.is_whole) {
+    text.wrapped(2,
+                 "It ended before no change was left that makes them better: --refine whole "
+                 "goes on.");
   }
 }
 
@@ -249,8 +324,8 @@ std::string proof(const SearchResult& result) {
   return fmt::format("within {:.1f} % of the best possible", 100 * result.bound_gap);
 }
 
-void add_why(const SearchRequest& request, const SearchResult& result, const PlanVerdict& why,
-             ReportText& text) {
+void add_why(const SearchRequest& request, const SearchResult& result, const Refinement& refinement,
+             const PlanVerdict& why, ReportText& text) {
   text.section("Why", plan_text(*request.why));
   for (const Problem& problem : why.problems) {
     text.wrapped(2, "It can't run: " + problem.field + " " + problem.message);
@@ -274,6 +349,12 @@ void add_why(const SearchRequest& request, const SearchResult& result, const Pla
   if (const auto at = std::ranges::find_if(result.best, is_same); at != result.best.end()) {
     return text.wrapped(2,
                         fmt::format("It is number {} of the list.", at - result.best.begin() + 1));
+  }
+  const auto refined = std::ranges::find_if(
+      refinement.plans, [&](const RefinedPlan& one) { return is_same(one.plan); });
+  if (refined != refinement.plans.end()) {
+    return text.wrapped(
+        2, fmt::format("It is what number {} of the list was refined to.", refined->start + 1));
   }
   if (!found.fits) return text.wrapped(2, "It is not in the list because it does not fit.");
   if (!result.best.empty()) {
@@ -308,7 +389,8 @@ std::string meaning_of_front(const SearchResult& result) {
 }
 
 std::string search_report(const SearchRequest& request, const SearchResult& result,
-                          const std::optional<PlanVerdict>& why, bool color) {
+                          const Refinement& refinement, const std::optional<PlanVerdict>& why,
+                          bool color) {
   ReportText text(color);
   const Experiment& first = request.places.front().base;
   std::string clusters;
@@ -342,29 +424,27 @@ std::string search_report(const SearchRequest& request, const SearchResult& resu
     text.section("Front", meaning_of_front(result));
     add_table(request, result.front, text);
   }
-  if (why) add_why(request, result, *why, text);
+  add_refined(request, refinement, text);
+  if (why) add_why(request, result, refinement, *why, text);
   add_counts(result, text);
   return text.text();
 }
 
 std::string search_json(const SearchRequest& request, const SearchResult& result,
-                        const std::optional<PlanVerdict>& why) {
-  std::string excluded;
-  for (const auto& [reason, count] : result.excluded) {
-    excluded += (excluded.empty() ? "" : ", ") + quoted_json(reason) + ": " + std::to_string(count);
-  }
+                        const Refinement& refinement, const std::optional<PlanVerdict>& why) {
   return fmt::format(
       "{{\n  \"asked\": {},\n  \"objective\": \"{}\",\n  \"considered\": {},\n  \"excluded\": "
-      "{{{}}},\n"
+      "{},\n"
       "  \"simulated\": {},\n  \"bound_gap\": {},\n  \"front_is_whole\": {},\n"
       "  \"front_gap\": {},\n  \"front_whole_until_s\": {},\n"
-      "  \"best\": {},\n  \"front\": {}{}\n}}\n",
+      "  \"best\": {},\n  \"front\": {}{}{}\n}}\n",
       request.asked.empty() ? "{}" : request.asked, name_of(request.options.objective),
-      result.considered, excluded, result.simulated, json_number(result.bound_gap),
-      result.front_is_whole ? "true" : "false", json_number(result.front_gap),
+      result.considered, counts_json(result.excluded), result.simulated,
+      json_number(result.bound_gap), result.front_is_whole ? "true" : "false",
+      json_number(result.front_gap),
       result.front_whole_until ? exact_seconds(*result.front_whole_until) : "null",
       list_json(request, listed(result)), list_json(request, result.front),
-      why ? ",\n  \"why\": " + why_json(request, *why) : "");
+      refined_json(request, refinement), why ? ",\n  \"why\": " + why_json(request, *why) : "");
 }
 
 std::string search_csv(const SearchRequest& request, const SearchResult& result) {

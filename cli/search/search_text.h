@@ -16,6 +16,9 @@
 //                     first. run: the command that runs it. Those that fit; where none does, those
 //                     with the least memory
 //   front             the same of the plans that no other beats in time, memory and chips
+//   refined           {plans [like best, with `of`, the number of the plan of `best` that it comes
+//                     from, and changes [{key, from, to}...]], considered, excluded, simulated,
+//                     is_whole}; absent with --refine none
 //   why               the plan of --why: {plan, problems, found, step_bound_s, memory_bound_bytes}
 
 #pragma once
@@ -24,6 +27,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/search/refine.h"
 #include "analysis/search/search.h"
 #include "analysis/studies/plot.h"
 #include "cli/search/search_options.h"
@@ -34,9 +38,10 @@ namespace stepsim {
 std::string plan_text(const ParallelPlan& plan);
 
 std::string search_report(const SearchRequest& request, const SearchResult& result,
-                          const std::optional<PlanVerdict>& why, bool color);
+                          const Refinement& refinement, const std::optional<PlanVerdict>& why,
+                          bool color);
 std::string search_json(const SearchRequest& request, const SearchResult& result,
-                        const std::optional<PlanVerdict>& why);
+                        const Refinement& refinement, const std::optional<PlanVerdict>& why);
 std::string search_csv(const SearchRequest& request, const SearchResult& result);
 Plot search_plot(const SearchRequest& request, const SearchResult& result);
 

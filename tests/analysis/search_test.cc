@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -16,6 +17,7 @@
 
 #include "analysis/search/plan_bounds.h"
 #include "analysis/search/plan_helper.h"
+#include "analysis/search/refine.h"
 #include "analysis/step/finished_run.h"
 #include "experiment/build_cluster.h"
 #include "experiment/simulate_experiment.h"
@@ -197,6 +199,67 @@ void expect_equal(const std::vector<FoundPlan>& found, const std::vector<FoundPl
     EXPECT_EQ(found[i].number, whole[i].number) << i;
     EXPECT_EQ(found[i].step, whole[i].step) << i;
     EXPECT_EQ(found[i].peak, whole[i].peak) << i;
+  }
+}
+
+// No single change of the moves makes a refined plan better.
+TEST(RefineTest, EndsWhereNoChangeHelps) {
+  for (const Question& question :
+       {Question{"llama3-8b", "dgx-h100-16", "global-batch=16,sequence=4096", "tp=2,4,pp=1,2"},
+        Question{"llama3-8b", "v5p-2x2x4", "global-batch=16,sequence=4096,zero=1", "tp=2,4"}}) {
+    SCOPED_TRACE(question.cluster);
+    const SearchPlace place = place_of(question);
+    const SearchOptions options{.top = 2, .threads = 2};
+    const SearchResult result = search_plans({place}, options);
+    const SettledKeys settled{.searched = {"tp", "pp"}, .given = {}};
+    const Refinement refined =
+        refine_plans({place}, result.best, settled, RefineEffort::kWhole, options);
+    EXPECT_TRUE(refined.is_whole);
+    std::uint64_t counted = refined.simulated;
+    for (const auto& [reason, count] : refined.excluded) counted += count;
+    EXPECT_EQ(counted, refined.considered);
+    ASSERT_FALSE(refined.plans.empty());
+    for (const RefinedPlan& plan : refined.plans) {
+      EXPECT_LT(plan.plan.step, result.best[plan.start].step);
+      for (const PlanMoves& moves :
+           moves_of(plan.plan.plan, place.base.model, place.places, settled)) {
+        for (const auto& move : moves.moves) {
+          ParallelPlan other = plan.plan.plan;
+          for (const auto& [key, value] : move) {
+            EXPECT_TRUE(set_key(key, value, other).empty()) << key << "=" << value;
+          }
+          const PlanVerdict verdict = judge_plan(place, other, options);
+          if (!verdict.found || !verdict.found->fits) continue;
+          EXPECT_GE(to_seconds(verdict.found->step), 0.9995 * to_seconds(plan.plan.step))
+              << moves.key << "=" << move.front().second;
+        }
+      }
+    }
+  }
+}
+
+TEST(RefineTest, OrdersAndMapsFillTheCluster) {
+  const SearchPlace torus =
+      place_of({"llama3-8b", "v5p-2x2x4", "global-batch=16,sequence=4096", "tp=4"});
+  ParallelPlan plan = torus.base.plan;
+  plan.tp = 4;
+  plan.dp = 4;
+  std::set<std::string> maps;
+  std::set<std::string> orders;
+  for (const PlanMoves& moves : moves_of(plan, torus.base.model, torus.places, {})) {
+    for (const auto& move : moves.moves) {
+      if (moves.key == "map") maps.insert(move.front().second);
+      if (moves.key == "order") orders.insert(move.front().second);
+    }
+  }
+  EXPECT_EQ(maps, (std::set<std::string>{"tp:x+y/dp:z", "tp:z/dp:x+y"}));
+  EXPECT_EQ(orders, (std::set<std::string>{"dp-tp-cp-pp", "tp-dp-cp-pp"}));
+  for (const std::string& map : maps) {
+    ParallelPlan mapped = plan;
+    EXPECT_TRUE(set_key("map", map, mapped).empty());
+    Experiment experiment = torus.base;
+    experiment.plan = mapped;
+    EXPECT_TRUE(check(experiment, torus.places).empty()) << map;
   }
 }
 

@@ -76,6 +76,56 @@ class SearchTest(StepsimTest):
         text = stepsim("search", *QUESTION, *SPACE, "--why", "zero=3").stdout
         self.assertIn("of the list", text)
 
+    def test_the_best_plans_are_refined(self):
+        within = ["--within", "tp=1,2,4,8,pp=1,2", "--fix", "microbatch=1,zero=2", "--refine", "whole", "--top", "3"]
+        result = self.result(*QUESTION, *within)
+        refined = result["refined"]
+        self.assertTrue(refined["is_whole"])
+        self.assertEqual(refined["considered"], refined["simulated"] + sum(refined["excluded"].values()))
+        self.assertGreater(len(refined["plans"]), 0)
+        times = [plan["step_time_s"] for plan in refined["plans"]]
+        self.assertEqual(times, sorted(times))
+        for plan in refined["plans"]:
+            self.assertEqual(set(plan), PLAN_FIELDS | {"of", "changes"})
+            self.assertLess(plan["step_time_s"], result["best"][plan["of"] - 1]["step_time_s"])
+            self.assertTrue(plan["fits"])
+            changed = {change["key"] for change in plan["changes"]}
+            self.assertFalse(changed & {"tp", "pp", "dp", "microbatch", "zero"})
+            run = stepsim(*plan["run"].split()[1:], "--json", "-")
+            self.assertEqual(json.loads(run.stdout)["step_time_s"], plan["step_time_s"])
+        # What a key was given, and what the space has, stays.
+        first = refined["plans"][0]["changes"][0]
+        fixed = within[:3] + [within[3] + f",{first['key']}={first['from']}"] + within[4:]
+        again = self.result(*QUESTION, *fixed)["refined"]
+        self.assertFalse(any(change["key"] == first["key"] for plan in again["plans"] for change in plan["changes"]))
+        # --why knows it, and --experiment writes it.
+        keys = ",".join(f"{key}={str(value).lower()}" for key, value in refined["plans"][0]["plan"].items()
+                        if key not in ("global_batch", "sequence"))
+        experiment = str(self.folder / "e.json")
+        text = stepsim("search", *QUESTION, *within, "--why", keys, "--experiment", experiment).stdout
+        self.assertIn("It is what number", text)
+        self.assertIn("Refined ", text)
+        run = json.loads(stepsim("run", experiment, "--json", "-").stdout)
+        self.assertEqual(run["step_time_s"], min(times + [result["best"][0]["step_time_s"]]))
+
+    def test_refining_is_the_same_for_any_jobs(self):
+        within = ["--within", "tp=1,2,4", "--refine", "quick"]
+        texts = {stepsim("search", *QUESTION, *within, "--jobs", jobs, "--json", "-").stdout for jobs in ["1", "3"]}
+        self.assertEqual(len(texts), 1)
+
+    def test_only_the_usual_space_is_refined_by_itself(self):
+        self.assertNotIn("refined", self.result(*QUESTION, *SPACE))
+        fixed = "tp=8,pp=1,cp=1,zero=0,schedule=1f1b,chunks=1"
+        self.assertIn("refined", self.result(*QUESTION, "--fix", fixed))
+
+    def test_offloading_makes_a_plan_fit(self):
+        question = ["--model", "llama3-8b", "--cluster", "dgx-h100-8", "--global-batch", "8", "--sequence", "4096",
+                    "--fix", "zero=0,tp=1", "--within", "microbatch=1"]
+        self.assertEqual(self.result(*question, status=1)["best"][0]["fits"], False)
+        refined = self.result(*question, "--refine", "whole")["refined"]["plans"]
+        self.assertTrue(refined[0]["fits"])
+        self.assertIn("offload_optimizer", {change["key"] for change in refined[0]["changes"]})
+
     def test_clusters_come_side_by_side(self):
         result = self.result("--model", "llama3-8b", "--cluster", "dgx-h100-8,dgx-b200-8",
                              "--global-batch", "16", "--sequence", "4096", "--within", "tp=1,2",
@@ -140,14 +190,15 @@ class SearchTest(StepsimTest):
         self.expect_refused(
             ["search", *QUESTION, "--within", "tp=0,zero=9,shedule=1f1b,dtype=..", "--fix",
              "zero=1,foo=3", "--minimize", "speed", "--top", "0", "--gpu-hour", "1,2",
-             "--time-limit", "soon", "--csv", "a.svg", "--jobs", "none", "--front", "all",
+             "--time-limit", "soon", "--csv", "a.svg", "--jobs", "none", "--front", "all", "--refine", "much",
              "--step-at-most", "0s"],
             "--within tp: must be at least 1", "--within zero: must be 0",
             'has "shedule", which is no key of a plan; did you mean schedule?',
             "--within zero: is given by --fix, too", "--fix foo: no field foo",
             "--minimize: must be step, memory, cost or chips", "--top: must be", "has 2 prices for 1",
             "--time-limit: must be", "--csv: must end in .csv", "--jobs: must be",
-            "--front: must be quick, whole or none", "--step-at-most: must be")
+            "--front: must be quick, whole or none", "--refine: must be quick, whole or none",
+            "--step-at-most: must be")
         self.expect_refused(["search", "--model", "llama3-8b", "--cluster", "dgx-h100-64..8",
                              "--global-batch", "16", "--sequence", "4096"],
                             "--cluster: must name sizes that double")

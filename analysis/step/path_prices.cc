@@ -32,23 +32,22 @@ const std::vector<KernelTime>& PathPrices::kernels(std::uint32_t work) {
 }
 
 double PathPrices::compute(const PathBill::Compute& compute) {
-  ChipShare held;
+  HeldShare held;
   for (const PathBill::Collective& collective : compute.beside) {
-    const ChipShare share = taken(collective);
+    const HeldShare share = known(collective).taken;
     held.compute += share.compute;
     held.memory += share.memory;
   }
-  const auto [place, is_new] = paces_.try_emplace({compute.work, {held.compute, held.memory}}, 0.0);
+  const auto [place, is_new] =
+      paces_.try_emplace(std::tuple(compute.work, held.compute, held.memory), 0.0);
   if (!is_new) return place->second;
   const CommunicationUnits& units = cluster_.chip.communication;
   const double margin =
       units.margin == 0 ? 0 : static_cast<double>(units.margin) / static_cast<double>(units.units);
-  const auto fraction = [](std::int32_t millionths) {
-    return std::min(ChipShare::kMost, millionths / 1e6);
-  };
-  const double more = std::max(0.0, fraction(held.compute) - margin) / (1 - margin);
+  const double more =
+      std::max(0.0, std::min(ChipShare::kMost, held.compute) - margin) / (1 - margin);
   const double compute_share = std::min(ChipShare::kMost, more);
-  const double memory_share = fraction(held.memory);
+  const double memory_share = std::min(ChipShare::kMost, held.memory);
   double sum = 0;
   for (const KernelTime& kernel : kernels(compute.work)) {
     sum += picoseconds(std::max(kernel.compute_s / (1 - compute_share),
@@ -56,6 +55,16 @@ double PathPrices::compute(const PathBill::Compute& compute) {
            static_cast<double>(kernel.overhead.count());
   }
   return place->second = sum;
+}
+
+PathPrices::HeldShare PathPrices::taken_by(const LibraryCost& cost) const {
+  const CommunicationUnits& of = cluster_.chip.communication;
+  if (of.fixed) return {.compute = of.fixed->compute_share, .memory = of.fixed->memory_share};
+  if (of.units == 0) return {};
+  const double compute = static_cast<double>(cost.channels) / static_cast<double>(of.units);
+  const double memory = cost.memory.value() / cluster_.chip.memory_bandwidth.value();
+  return {.compute = std::min(ChipShare::kMost, compute),
+          .memory = std::min(ChipShare::kMost, memory)};
 }
 
 const PathPrices::Known& PathPrices::known(const PathBill::Collective& collective) {
@@ -69,7 +78,7 @@ const PathPrices::Known& PathPrices::known(const PathBill::Collective& collectiv
   }
   place->second = {.transfer = {.latency = static_cast<double>(plan.latency.count()),
                                 .flowing = picoseconds(seconds)},
-                   .taken = taken_of(cluster_.chip, plan.cost)};
+                   .taken = taken_by(plan.cost)};
   return place->second;
 }
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "analysis/step/path_bill.h"
@@ -38,17 +38,25 @@ class PathPrices {
   double lead(std::optional<std::uint32_t> work, Duration launch);
 
   // Whether a collective holds a share of the chip.
-  bool takes(const PathBill::Collective& collective) { return !(taken(collective) == ChipShare{}); }
+  bool takes(const PathBill::Collective& collective) {
+    const HeldShare share = known(collective).taken;
+    return share.compute > 0 || share.memory > 0;
+  }
 
  private:
+  // ChipShare as real numbers: its millionths are too coarse for derivatives.
+  struct HeldShare {
+    double compute = 0;
+    double memory = 0;
+  };
   struct Known {
     PathTransfer transfer;
-    ChipShare taken{};
+    HeldShare taken{};
   };
 
   const std::vector<KernelTime>& kernels(std::uint32_t work);
   const Known& known(const PathBill::Collective& collective);
-  ChipShare taken(const PathBill::Collective& collective) { return known(collective).taken; }
+  HeldShare taken_by(const LibraryCost& cost) const;
 
   const OpGraph& graph_;
   const Cluster& cluster_;
@@ -56,7 +64,7 @@ class PathPrices {
   std::map<PathBill::Collective, Known> collectives_;
   std::map<std::uint32_t, std::vector<KernelTime>> kernels_;
   std::map<PathBill::Message, PathTransfer> messages_;
-  std::map<std::pair<std::uint32_t, std::pair<std::int32_t, std::int32_t>>, double> paces_;
+  std::map<std::tuple<std::uint32_t, double, double>, double> paces_;  // by work and shares
 };
 
 }  // namespace stepsim

@@ -15,7 +15,9 @@ namespace stepsim {
 namespace {
 
 constexpr double kTenth = 0.1;
-constexpr double kLittle = 2e-3;                    // for the closed forms of single ops
+// For the closed forms of single ops. They are linear in times, which are whole picoseconds.
+constexpr double kLittle = 1e-4;
+constexpr double kLittleOfTimes = 1e-2;
 constexpr std::uint64_t kMostRecorded = 5'000'000;  // ops: some 600 MB
 constexpr double kEndless = 1024;
 constexpr double kGoodEnough = 1.01;  // of the step that endlessly much would give
@@ -97,6 +99,7 @@ WhatIf::Slopes WhatIf::slopes(const std::vector<Lever>& levers, std::size_t thre
   slopes.shared = bill.path > 0 ? std::abs(bill.shared) / bill.path : 0;
   slopes.seconds.resize(levers.size());
   for_each_in_parallel(levers.size(), threads, [&](std::size_t i) {
+    const double little = levers[i].kind == LeverKind::kTime ? kLittleOfTimes : kLittle;
     const auto hardware = [&](double factor) {
       LoadedExperiment changed = loaded_with(levers[i], factor);
       Cluster other = cluster_for_steps(changed.experiment, std::move(changed.topology));
@@ -104,10 +107,10 @@ WhatIf::Slopes WhatIf::slopes(const std::vector<Lever>& levers, std::size_t thre
       if (host) host->launch = changed.experiment.plan.host_launch_cost.value_or(host->launch);
       return std::pair(std::move(other), host);
     };
-    const auto [less, less_host] = hardware(1 / (1 + kLittle));
-    const auto [more, more_host] = hardware(1 + kLittle);
+    const auto [less, less_host] = hardware(1 / (1 + little));
+    const auto [more, more_host] = hardware(1 + little);
     slopes.seconds[i] = change_of(bill, done.graph, {less, less_host}, {more, more_host}) /
-                        (2 * std::log1p(kLittle) * kPicosecondsPerSecond);
+                        (2 * std::log1p(little) * kPicosecondsPerSecond);
   });
   return slopes;
 }

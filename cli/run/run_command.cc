@@ -29,12 +29,14 @@ namespace stepsim {
 namespace {
 
 // Whether plans near this one are looked for: it doesn't fit, leaves no chip idle, and a simulation
-// takes at most seconds.
+// takes at most seconds, which its ops and the links of its ranks say.
 bool wants_others(const StepReport& report) {
   constexpr std::uint64_t kMostOps = 4'000'000;
+  constexpr std::size_t kMostRanks = 131'072;
   const FinishedRun& run = report.run;
   return !fits(run) && idle_chips(run.graph, run.cluster).empty() &&
-         run.result.statistics.ops <= kMostOps && run.options.fidelity != Fidelity::kPacket;
+         run.graph.ranks.size() <= kMostRanks && run.result.statistics.ops <= kMostOps &&
+         run.options.fidelity != Fidelity::kPacket;
 }
 
 // Throws ConfigError if the experiment has no such lever.

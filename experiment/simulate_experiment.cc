@@ -47,6 +47,7 @@ SimulationOptions simulation_options(const ExperimentOptions& options, const Par
                                .share_timelines = options.share_timelines,
                                .record_links = options.record_links,
                                .fold = options.fold,
+                               .repeats = options.fold && options.repeats,
                                .progress = options.progress,
                                .progress_context = options.progress_context};
   PacketOptions& packets = simulation.packets;

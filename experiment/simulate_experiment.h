@@ -52,6 +52,8 @@ struct ExperimentOptions {
   // Simulates one of all ranks that do the same at the same time (docs/folding.md). Off: every
   // rank, for the same result.
   bool fold = true;
+  // With `fold`: does not simulate periods of a step in which it would only repeat itself.
+  bool repeats = true;
   // The algorithm of all collectives of an axis. Unset: the choice of the library and `auto`.
   std::array<std::optional<AlgorithmChoice>, kAxes> algorithms{};
 

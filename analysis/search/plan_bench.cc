@@ -75,12 +75,13 @@ SimulatedPlan PlanBench::simulated(const ParallelPlan& plan, const SearchOptions
   const Cluster& cluster = at.cluster;
   RunWatch watch{.deadline = deadline, .goes_on = options.goes_on};
   ExperimentOptions run;
-  if (most_step) {
-    run.before = [&](const OpGraph& graph, const Cluster&, SimulationOptions& simulation) {
+  run.before = [&](const OpGraph& graph, const Cluster&, SimulationOptions& simulation) {
+    simulation.critical_path = false;
+    if (most_step) {
       simulation.limit = {.most = *most_step, .behind = {}};
       if (is_steady(graph)) simulation.limit->behind = at.bounds->behind(plan, graph);
-    };
-  }
+    }
+  };
   if (deadline || options.goes_on) {
     run.progress_context = &watch;
     run.progress = [](void* context, Time, std::uint64_t, std::uint64_t) {

@@ -32,6 +32,7 @@
 #include "sim/run/ops/launches.h"
 #include "sim/run/ops/streams.h"
 #include "sim/run/ops/transport.h"
+#include "sim/run/repeats.h"
 #include "sim/run/summary.h"
 
 namespace stepsim {
@@ -40,6 +41,8 @@ namespace {
 // Kinds of events.
 constexpr std::uint32_t kComputeEnds = 0;  // index: rank
 constexpr std::uint32_t kLaunched = 1;     // index: stream of a rank
+
+constexpr std::uint32_t kMostVainSkips = 64;  // periods that seemed to repeat themselves
 
 class Simulation {
  public:
@@ -55,7 +58,7 @@ class Simulation {
         transport_(cluster, *network_, options.fidelity == Fidelity::kPacket, job.quotient()),
         streams_(job, options.steps),
         path_(streams_.count() + (graph_.host ? job.ranks().size() : 0),
-              graph_.path_labels.size() + kMostAxes + (graph_.host ? 1 : 0)),
+              options.critical_path ? path_labels() : 0),
         last_cause_(job, streams_, path_),
         channels_(job, streams_, last_cause_, transport_),
         collectives_(job, streams_, last_cause_, transport_, plans),
@@ -64,7 +67,8 @@ class Simulation {
         memory_(job),
         attribution_(job, streams_),
         recorder_(job, streams_, cluster, fabric, options),
-        random_(options.shuffle_seed.value_or(0)) {
+        random_(options.shuffle_seed.value_or(0)),
+        repeats_(Repeats::watch(job, streams_, options)) {
     left_in_step_.assign(options.steps, streams_.ops_total() / options.steps);
     if (options.steps == 1) begin_limit();
     if (graph_.host) launches_.emplace(job, streams_, cluster.chip, options.steps);
@@ -98,13 +102,16 @@ class Simulation {
       }
       while (!queue_.empty() && queue_.next_time() == *next) event(queue_.pop());
       start_woken();
+      if (repeats_ && repeats_->is_due()) look_for_repeats();
     }
   }
 
   SimulationResult result();
 
  private:
+  // Time passes in periods that are not simulated, too, but not on the clock of the queue.
   Time now() const { return queue_.now(); }
+  Time passed() const { return now() + skipped_; }
 
   std::optional<Time> next_instant() const {
     std::optional<Time> next = network_->next_event();
@@ -114,10 +121,10 @@ class Simulation {
 
   void report_progress() {
     if (options_.progress == nullptr || (instants_++ & 0xfff) != 0) return;
-    if (!options_.progress(options_.progress_context, now(), streams_.ops_ended(),
+    if (!options_.progress(options_.progress_context, passed(), streams_.ops_ended(),
                            streams_.ops_total())) {
       throw SimulationInterrupted("interrupted at " +
-                                  std::to_string(to_seconds(now().since_start)) +
+                                  std::to_string(to_seconds(passed().since_start)) +
                                   " s of simulated time");
     }
   }
@@ -280,6 +287,7 @@ class Simulation {
 
   void end(RankStreamId stream, Time moving) {
     change_memory(stream, true);
+    if (repeats_) repeats_->ends(stream, now());
     if (recorder_.records(streams_.rank_of(stream))) recorder_.ended(stream, moving, now());
     const std::uint32_t step = streams_.step(stream);
     if (!streams_.ended_at_instant(stream, now())) path_.end(stream);
@@ -291,7 +299,7 @@ class Simulation {
   }
 
   void end_step() {
-    step_ends_.push_back(now());
+    step_ends_.push_back(passed());
     if (step_ends_.size() == 1 && options_.steps > 1) {
       path_.begin_window(now());
       attribution_.begin_window(now());
@@ -305,11 +313,81 @@ class Simulation {
     bool changed = false;
     for (const MemoryChange& change : streams_.program_of(stream).memory_changes_of(op)) {
       if (change.at_end != at_end) continue;
-      memory_.change(rank, now(), op, change.category,
+      memory_.change(rank, passed(), op, change.category,
                      at_end ? Bytes(0) - change.bytes : change.bytes);
       changed = true;
     }
     if (changed && recorder_.records(rank)) recorder_.memory(rank, now(), memory_.balance(rank));
+  }
+
+  // ---- periods that only repeat what was before ----
+
+  // State is what has come together until a moment.
+  struct State {
+    std::vector<Breakdown> breakdowns;
+    std::vector<MemoryBytes> memory;  // by simulated rank
+    std::vector<Duration> paths;
+    CollectiveRuns::Past collectives;
+    Channels::Past channels;
+    Transport::Past transport;
+  };
+
+  void look_for_repeats() {
+    switch (repeats_->close(now())) {
+      case Repeats::Found::kNothing:
+        return;
+      case Repeats::Found::kAgain:
+        if (skip()) return;
+        if (++vain_skips_ == kMostVainSkips) return repeats_.reset();
+        [[fallthrough]];
+      case Repeats::Found::kBegin:
+        repeats_->begin(now());
+        past_ = {.breakdowns = attribution_.breakdowns(),
+                 .memory = balances(),
+                 .paths = path_.past(),
+                 .collectives = collectives_.past(),
+                 .channels = channels_.past(),
+                 .transport = transport_.past()};
+    }
+  }
+
+  std::vector<MemoryBytes> balances() const {
+    std::vector<MemoryBytes> balances;
+    for (std::uint32_t rank = 0; rank < job_.ranks().size(); ++rank) {
+      balances.push_back(memory_.balance(RankId(rank)));
+    }
+    return balances;
+  }
+
+  // Passes over the periods that repeat the one since past_. Returns whether there are any.
+  bool skip() {
+    if (balances() != past_.memory) return false;
+    const Repeats::Skip skip = repeats_->find_skip(now());
+    if (skip.times == 0) return false;
+    const auto moved = [&](RankStreamId stream) { return skip.moved[stream.index()] > 0; };
+    const auto growth = path_.growth(
+        past_.paths, moved, [this](RankStreamId stream) { return streams_.running(stream); });
+    if (!growth) return false;
+    const auto times = static_cast<std::int64_t>(skip.times);
+    path_.grow(times, *growth, moved);
+    attribution_.repeat(skip.times, past_.breakdowns, skip.moved);
+    collectives_.repeat(skip.times, past_.collectives);
+    channels_.repeat(skip.times, past_.channels, skip.microbatches);
+    transport_.repeat(skip.times, past_.transport);
+    for (std::uint32_t number = 0; number < streams_.count(); ++number) {
+      const RankStreamId stream(number);
+      const std::uint64_t ops = skip.times * skip.moved[number];
+      if (ops == 0) continue;
+      left_in_step_[streams_.step(stream)] -= ops;
+      repeated_ops_ += ops;
+      streams_.skip(stream, ops);
+    }
+    skipped_ += times * skip.period;
+    if (latest_) latest_ = Time{latest_->since_start - times * skip.period};
+    repeats_->forget(now());
+    for (std::uint32_t stream = 0; stream < streams_.count(); ++stream) woken_.emplace_back(stream);
+    start_woken();
+    return true;
   }
 
   // The collective of `stream` starts (+1) or stops (-1) holding its share of the chip.
@@ -333,6 +411,10 @@ class Simulation {
   std::vector<LinkTotal> totals_of_links() const;
   SimulatorStatistics statistics() const;
   void check(const std::vector<Breakdown>& breakdowns, Duration window) const;
+
+  std::size_t path_labels() const {
+    return graph_.path_labels.size() + kMostAxes + (graph_.host ? 1 : 0);
+  }
 
   const Job& job_;
   const OpGraph& graph_;
@@ -364,6 +446,11 @@ class Simulation {
   std::optional<Time> latest_{};  // end of a run within its limit, once the steps that count begin
   std::uint64_t events_ = 0;
   std::uint64_t instants_ = 0;
+  std::optional<Repeats> repeats_;
+  State past_{};  // when the period of repeats_ began
+  std::uint32_t vain_skips_ = 0;
+  Duration skipped_{};  // time of the periods that are not simulated
+  std::uint64_t repeated_ops_ = 0;
 };
 
 std::vector<LinkTotal> Simulation::totals_of_links() const {
@@ -371,12 +458,13 @@ std::vector<LinkTotal> Simulation::totals_of_links() const {
   if (options_.fidelity == Fidelity::kPacket) {
     return packet_totals(cluster_, transport_, *network_, now());
   }
-  return link_totals(cluster_, transport_, job_.quotient(), now());
+  return link_totals(cluster_, transport_, job_.quotient(), passed());
 }
 
 SimulatorStatistics Simulation::statistics() const {
   const NetworkStatistics network = network_->statistics();
   return {.ops = streams_.ops_ended(),
+          .repeated_ops = repeated_ops_,
           .events = events_,
           .transfers = network.transfers,
           .rate_updates = network.rate_updates,
@@ -401,18 +489,22 @@ void Simulation::check(const std::vector<Breakdown>& breakdowns, Duration window
 SimulationResult Simulation::result() {
   const std::int64_t counted_steps = this->counted_steps();
   SimulationResult result;
-  result.end = now();
+  result.end = passed();
   result.steps = options_.steps;
-  result.window = now() - (options_.steps > 1 ? step_ends_.front() : Time{});
+  result.window = passed() - (options_.steps > 1 ? step_ends_.front() : Time{});
   result.step_time = result.window / counted_steps;
   collectives_.book_transfers();
   const std::vector<Breakdown> breakdowns = attribution_.finish(now());
   check(breakdowns, result.window);
+  collectives_.book_repeats();
+  transport_.book_repeats();
   result.breakdown = mean_breakdown(job_, breakdowns, counted_steps, result.step_time);
   result.breakdowns = of_all_ranks(job_, breakdowns);
-  const std::vector<Duration> path = path_.parts(last_stream(job_, streams_, path_, now()));
-  check_path(path, result.window);
-  result.critical_path = path_of_step(graph_, path, counted_steps, result.step_time);
+  if (options_.critical_path) {
+    const std::vector<Duration> path = path_.parts(last_stream(job_, streams_, path_, now()));
+    check_path(path, result.window);
+    result.critical_path = path_of_step(graph_, path, counted_steps, result.step_time);
+  }
   result.memory_peaks = of_all_ranks(job_, memory_.peaks());
   result.peak_rank = peak_rank(result.memory_peaks);
   result.host_peaks = hosts_.peaks();

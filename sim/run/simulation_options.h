@@ -45,6 +45,11 @@ struct SimulationOptions {
   // Simulates one of all ranks that do the same at the same time, where that gives the same result
   // (docs/folding.md).
   bool fold = false;
+  // Does not simulate periods in which the run would only repeat itself, for the same result
+  // (docs/folding.md). Not where ranks or links are recorded.
+  bool repeats = false;
+  // Whether the result has a critical path.
+  bool critical_path = true;
   // Ends the run with StepTooLong as soon as the step can't be within the limit. A run that ends by
   // itself is within it, and gives the result that it gives without one.
   std::optional<StepLimit> limit{};

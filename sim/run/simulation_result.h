@@ -131,8 +131,9 @@ struct FoldStatistics {
 };
 
 struct SimulatorStatistics {
-  std::uint64_t ops = 0;     // that ended
-  std::uint64_t events = 0;  // taken from the queue or from the network
+  std::uint64_t ops = 0;           // that ended
+  std::uint64_t repeated_ops = 0;  // of them: not simulated, as they only repeat others
+  std::uint64_t events = 0;        // taken from the queue or from the network
   std::uint64_t transfers = 0;
   std::uint64_t rate_updates = 0;
   std::uint64_t packet_hops = 0;

@@ -141,6 +141,38 @@ void Attribution::walk(RankState& state, const Program& program, const Ended* op
   std::ranges::reverse(state.waits.begin() + static_cast<std::ptrdiff_t>(first), state.waits.end());
 }
 
+std::vector<Breakdown> Attribution::breakdowns() const {
+  std::vector<Breakdown> now;
+  now.reserve(ranks_.size());
+  for (const RankState& state : ranks_) now.push_back(state.breakdown);
+  return now;
+}
+
+void Attribution::repeat(std::uint64_t times, const std::vector<Breakdown>& past,
+                         const std::vector<std::uint32_t>& ops) {
+  const auto count = static_cast<std::int64_t>(times);
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    RankState& state = ranks_[rank];
+    Breakdown& now = state.breakdown;
+    const auto grow = [count](Duration& part, Duration before) { part += count * (part - before); };
+    grow(now.compute, past[rank].compute);
+    grow(now.bubble, past[rank].bubble);
+    grow(now.idle, past[rank].idle);
+    grow(now.launch, past[rank].launch);
+    for (std::size_t axis = 0; axis < kMostAxes; ++axis) {
+      grow(now.exposed_communication[axis], past[rank].exposed_communication[axis]);
+    }
+    const RankStreams streams = streams_.of(RankId(static_cast<std::uint32_t>(rank)));
+    const Program& program = streams_.program_of(state.compute_stream);
+    for (Ended& ended : state.ended) {
+      const auto local =
+          static_cast<std::uint32_t>(&stream_of(program, ended.op) - program.streams.data());
+      const std::uint32_t stream = (*streams.begin()).index() + local;
+      ended.op = OpId(static_cast<std::uint32_t>(ended.op.index() + times * ops[stream]));
+    }
+  }
+}
+
 std::vector<Breakdown> Attribution::finish(Time end) {
   std::vector<Breakdown> result;
   for (RankState& state : ranks_) {

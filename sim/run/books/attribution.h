@@ -51,6 +51,13 @@ class Attribution {
   // Counts only time from `now` on.
   void begin_window(Time now);
 
+  // Returns what is known of each simulated rank so far.
+  std::vector<Breakdown> breakdowns() const;
+  // The time since `past` passes `times` more, in which each stream does `ops[stream]` more
+  // (repeats.h).
+  void repeat(std::uint64_t times, const std::vector<Breakdown>& past,
+              const std::vector<std::uint32_t>& ops);
+
   // Resolves the last gap of every rank and returns the breakdowns.
   std::vector<Breakdown> finish(Time end);
 

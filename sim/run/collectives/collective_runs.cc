@@ -68,12 +68,44 @@ CollectiveRuns::Plan& CollectiveRuns::plan_of(CollectiveWorkId work, GroupId gro
 void CollectiveRuns::book_transfers() {
   for (const auto& of_work : plans_) {
     for (const auto& plan : of_work) {
-      if (plan && plan->transfers > 0) book(*plan);
+      if (plan && plan->transfers > 0) book(*plan, plan->transfers);
     }
   }
 }
 
-void CollectiveRuns::book(const Plan& plan) {
+void CollectiveRuns::book_repeats() {
+  for (const auto& of_work : plans_) {
+    for (const auto& plan : of_work) {
+      if (plan && plan->repeated > 0) book(*plan, plan->repeated);
+    }
+  }
+}
+
+CollectiveRuns::Past CollectiveRuns::past() const {
+  Past past{.transfers = {}, .sent = sent_, .asked = asked_};
+  for (const auto& of_work : plans_) {
+    std::vector<std::uint64_t>& transfers = past.transfers.emplace_back();
+    for (const auto& plan : of_work) transfers.push_back(plan ? plan->transfers : 0);
+  }
+  return past;
+}
+
+void CollectiveRuns::repeat(std::uint64_t times, const Past& past) {
+  for (std::size_t work = 0; work < plans_.size(); ++work) {
+    for (std::size_t group = 0; group < plans_[work].size(); ++group) {
+      Plan* const plan = plans_[work][group].get();
+      if (plan == nullptr) continue;
+      plan->repeated += times * (plan->transfers - past.transfers[work][group]);
+    }
+  }
+  const auto count = static_cast<std::int64_t>(times);
+  for (std::size_t axis = 0; axis < kMostAxes; ++axis) {
+    sent_[axis] += count * (sent_[axis] - past.sent[axis]);
+    asked_[axis] += count * (asked_[axis] - past.asked[axis]);
+  }
+}
+
+void CollectiveRuns::book(const Plan& plan, std::uint64_t transfers) {
   const std::vector<LinkUse>& uses = plan.of_group.uses;
   std::vector<ExactBytes> routed;
   for (const LinkUse& use : uses) routed.push_back(ExactBytes::of(plan.of_group.bytes, use.weight));
@@ -83,7 +115,7 @@ void CollectiveRuns::book(const Plan& plan) {
     data = transport_.fold().fold(uses, data, plan.count);
   }
   for (std::size_t i = 0; i < plan.links.uses.size(); ++i) {
-    transport_.book(plan.links.uses[i].link, plan.transfers * routed[i], plan.transfers * data[i]);
+    transport_.book(plan.links.uses[i].link, transfers * routed[i], transfers * data[i]);
   }
 }
 

@@ -55,6 +55,17 @@ class CollectiveRuns {
   // Books the bytes of all collectives that were one transfer. Called once, after the run.
   void book_transfers();
 
+  struct Past {
+    std::vector<std::vector<std::uint64_t>> transfers;  // by work and group
+    std::array<Bytes, kMostAxes> sent{};
+    std::array<Bytes, kMostAxes> asked{};
+  };
+  Past past() const;
+  // The collectives since `past` run `times` more (repeats.h). Their bytes are booked by
+  // book_repeats(), as the network does not carry them. REQUIRES: each was one transfer.
+  void repeat(std::uint64_t times, const Past& past);
+  void book_repeats();
+
   // For the deadlock report: describes what the posted collective of `stream` still waits for, and
   // adds ranks that have not posted to `ranks`.
   std::string waits_for(RankStreamId stream, std::vector<RankId>& ranks) const;
@@ -67,6 +78,7 @@ class CollectiveRuns {
     std::uint32_t members = 1;
     std::uint32_t count = 1;  // groups that the simulated one stands for
     std::uint64_t transfers = 0;
+    std::uint64_t repeated = 0;  // of those that are not simulated
   };
   struct Run {
     Plan* plan = nullptr;
@@ -105,7 +117,7 @@ class CollectiveRuns {
     return job_.ranks()[streams_.rank_of(stream).index()].pp;
   }
 
-  void book(const Plan& plan);
+  void book(const Plan& plan, std::uint64_t transfers);
   CollectiveRunId run_of(CollectiveWorkId work, GroupId group, std::uint32_t number,
                          RankStreamId stream);
   CollectiveRunId open_run(CollectiveWorkId work, GroupId group, RankStreamId stream);

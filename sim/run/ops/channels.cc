@@ -164,6 +164,21 @@ bool Channels::other_stage(RankStreamId a, RankStreamId b) const {
          job_.ranks()[streams_.rank_of(b).index()].pp;
 }
 
+void Channels::repeat(std::uint64_t times, const Past& past, std::int32_t microbatches) {
+  const auto count = static_cast<std::int64_t>(times);
+  for (std::size_t axis = 0; axis < kMostAxes; ++axis) {
+    sent_[axis] += count * (sent_[axis] - past[axis]);
+  }
+  std::vector<OpenMessageId> live;
+  for (const auto& [key, id] : ids_) live.push_back(id);
+  ids_.clear();
+  for (const OpenMessageId id : live) {
+    Key& key = open_[id.index()].key;
+    *key.microbatch += static_cast<std::int32_t>(count) * microbatches;
+    ids_.emplace(key, id);
+  }
+}
+
 std::string Channels::waits_for(RankStreamId stream, std::vector<RankId>& ranks) const {
   const Op& op = streams_.op(stream);
   std::string text;

@@ -38,6 +38,12 @@ class Channels {
 
   Bytes sent(Axis axis) const { return sent_[static_cast<std::size_t>(axis)]; }
 
+  using Past = std::array<Bytes, kMostAxes>;
+  Past past() const { return sent_; }
+  // What was sent since `past` is sent `times` more, by messages of micro-batches that are that far
+  // behind one another (repeats.h).
+  void repeat(std::uint64_t times, const Past& past, std::int32_t microbatches);
+
   // For the deadlock report: describes what a posted messages op still waits for, "the receive of
   // activation, micro-batch 3, boundary 0 by rank 8", and adds the rank to `ranks`.
   std::string waits_for(RankStreamId stream, std::vector<RankId>& ranks) const;
@@ -89,7 +95,7 @@ class Channels {
   const Streams& streams_;
   const LastCause& last_cause_;
   Transport& transport_;
-  std::unordered_map<Key, OpenMessageId, KeyHash> ids_;  // looked up only, never iterated
+  std::unordered_map<Key, OpenMessageId, KeyHash> ids_;  // iterated by repeat() only, in any order
   std::vector<Open> open_;
   std::vector<OpenMessageId> free_;
   std::vector<Posted> posted_;

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/base/ids.h"
@@ -23,6 +24,7 @@ namespace stepsim {
 
 class CriticalPath {
  public:
+  // Without labels it tracks nothing.
   CriticalPath(std::size_t streams, std::size_t labels)
       : labels_(labels), rows_(2 * streams * labels), running_(streams, 0) {}
 
@@ -42,12 +44,61 @@ class CriticalPath {
 
   void add(RankStreamId stream, std::size_t label, Time from, Time to) {
     if (from < window_start_) from = window_start_;
-    if (from < to) running(stream)[label] += to - from;
+    if (from < to && labels_ > 0) running(stream)[label] += to - from;
   }
 
   void begin_window(Time now) {
     window_start_ = now;
     rows_.assign(rows_.size(), Duration());
+  }
+
+  // Returns the rows of each stream: of its last ended op, and of the one that runs.
+  std::vector<Duration> past() const {
+    std::vector<Duration> rows;
+    rows.reserve(rows_.size());
+    for (std::uint32_t stream = 0; stream < running_.size(); ++stream) {
+      rows.insert(rows.end(), ended(RankStreamId(stream)), ended(RankStreamId(stream)) + labels_);
+      rows.insert(rows.end(), running(RankStreamId(stream)),
+                  running(RankStreamId(stream)) + labels_);
+    }
+    return rows;
+  }
+  // Returns by label how much longer all paths have become since `past`, if equally much: those of
+  // streams for which `moved(stream)` is true, and of running ops only for which `runs(stream)` is.
+  template <typename Moved, typename Runs>
+  std::optional<std::vector<Duration>> growth(const std::vector<Duration>& past, const Moved& moved,
+                                              const Runs& runs) const {
+    std::optional<std::vector<Duration>> growth;
+    for (std::uint32_t number = 0; number < running_.size(); ++number) {
+      const RankStreamId stream(number);
+      if (!moved(stream)) continue;
+      for (std::size_t row = 0; row < (runs(stream) ? 2U : 1U); ++row) {
+        const Duration* const now = row == 0 ? ended(stream) : running(stream);
+        const Duration* const then = past.data() + (2 * std::size_t{number} + row) * labels_;
+        if (!growth) {
+          growth.emplace(labels_);
+          for (std::size_t label = 0; label < labels_; ++label) {
+            (*growth)[label] = now[label] - then[label];
+          }
+        }
+        for (std::size_t label = 0; label < labels_; ++label) {
+          if (now[label] - then[label] != (*growth)[label]) return std::nullopt;
+        }
+      }
+    }
+    return growth;
+  }
+  // The paths of these streams become longer by `times` that.
+  template <typename Moved>
+  void grow(std::int64_t times, const std::vector<Duration>& growth, const Moved& moved) {
+    for (std::uint32_t number = 0; number < running_.size(); ++number) {
+      const RankStreamId stream(number);
+      if (!moved(stream)) continue;
+      for (std::size_t label = 0; label < labels_; ++label) {
+        ended(stream)[label] += times * growth[label];
+        running(stream)[label] += times * growth[label];
+      }
+    }
   }
 
   // Returns below, at or above 0 as the running op of `a` comes before, with or behind that of `b`

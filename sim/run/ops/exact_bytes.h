@@ -30,6 +30,10 @@ class ExactBytes {
     parts_ += other.parts_;
     return *this;
   }
+  friend constexpr ExactBytes operator-(ExactBytes a, ExactBytes b) {
+    a.parts_ -= b.parts_;
+    return a;
+  }
   friend constexpr ExactBytes operator*(std::uint64_t times, ExactBytes bytes) {
     bytes.parts_ *= static_cast<Parts>(times);
     return bytes;

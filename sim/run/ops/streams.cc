@@ -81,6 +81,16 @@ void Streams::start(RankStreamId stream, Time now) {
   state.started_at = now;
 }
 
+void Streams::skip(RankStreamId stream, std::uint64_t ops) {
+  State& state = states_[stream.index()];
+  assert(state.position + ops < state.ops);
+  state.position += static_cast<std::uint32_t>(ops);
+  state.completed += ops;
+  state.before += ops;
+  state.next_dependency = 0;
+  ops_ended_ += ops;
+}
+
 void Streams::end(RankStreamId stream, Time now, std::vector<RankStreamId>& woken) {
   State& state = states_[stream.index()];
   assert(state.running);

@@ -107,6 +107,20 @@ class Streams {
   // wait is over.
   void end(RankStreamId stream, Time now, std::vector<RankStreamId>& woken);
 
+  // Passes over `ops` ops of a stream, which have ended elsewhere (repeats.h). REQUIRES: they are
+  // of this step, and others follow them; ready() is asked again.
+  void skip(RankStreamId stream, std::uint64_t ops);
+
+  // Returns the stream that an op of `stream` depends on, and the number of ops on it that must
+  // have ended, over all steps, for an op of this step.
+  RankStreamId depended_on(RankStreamId stream, const Dependency& dependency) const {
+    return RankStreamId(first_of_rank_[rank_of(stream).index()] + dependency.stream.index());
+  }
+  std::uint64_t needed(RankStreamId stream, const Dependency& dependency) const {
+    return needed(states_[depended_on(stream, dependency).index()], dependency,
+                  states_[stream.index()].step);
+  }
+
   // Wait is the dependency that keeps the next op from starting. REQUIRES: ready() has just
   // returned false.
   struct Wait {

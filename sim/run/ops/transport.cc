@@ -95,6 +95,26 @@ void Transport::send(Time now, const HostCopy& copy) {
   start_message(now, way, copy.bytes, 1, copy.owner, copy.order);
 }
 
+void Transport::repeat(std::uint64_t times, const Past& past) {
+  repeated_.routed.resize(routed_.size());
+  repeated_.data.resize(data_.size());
+  for (std::size_t link = 0; link < routed_.size(); ++link) {
+    repeated_.routed[link] += times * (routed_[link] - past.routed[link]);
+  }
+  for (std::size_t link = 0; link < data_.size(); ++link) {
+    repeated_.data[link] += times * (data_[link] - past.data[link]);
+  }
+}
+
+void Transport::book_repeats() {
+  for (std::size_t link = 0; link < repeated_.routed.size(); ++link) {
+    routed_[link] += repeated_.routed[link];
+  }
+  for (std::size_t link = 0; link < repeated_.data.size(); ++link) {
+    data_[link] += repeated_.data[link];
+  }
+}
+
 void Transport::route_message(const Message& message, Way& way) {
   links_.clear();
   way.of_links = route_of(cluster_, message.from_chip, message.to_chip, links_);

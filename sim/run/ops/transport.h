@@ -91,6 +91,16 @@ class Transport {
                                                                     : HopKind::kNetwork;
   }
 
+  struct Past {
+    std::vector<ExactBytes> routed;
+    std::vector<ExactBytes> data;
+  };
+  Past past() const { return {.routed = routed_, .data = data_}; }
+  // What was booked since `past` crosses the links `times` more (repeats.h). It counts once
+  // book_repeats() is called, as the network does not carry it.
+  void repeat(std::uint64_t times, const Past& past);
+  void book_repeats();
+
   TransferOwner take(TransferId ended) { return table_.remove(ended); }
 
   // Bytes routed, indexed by LinkId, then by group; in a folded job by class. A group's entry is
@@ -129,6 +139,7 @@ class Transport {
   std::uint32_t chips_per_node_;
   TransferTable table_;
   std::vector<ExactBytes> routed_;
+  Past repeated_;                                      // empty: nothing was repeated
   std::vector<ExactBytes> data_;                       // empty if all routed bytes are data
   std::unordered_map<std::uint64_t, KnownWay> known_;  // folded: by chips; never iterated
   std::vector<LinkId> links_;                          // scratch

@@ -134,7 +134,61 @@ std::string broken_with(const LoadedExperiment& loaded) {
   return fmt::format("{} classes of ranks have {} different timelines", folding.classes, different);
 }
 
+// Micro-batches of a replica's step; enough for a pipeline to repeat itself.
+constexpr std::int64_t kManyMicrobatches = 48;
+
+// Returns whether the plan can be one of many micro-batches.
+bool make_long(Experiment& experiment) {
+  ParallelPlan& plan = experiment.plan;
+  if (plan.is_inference() || plan.global_batch <= 0 || plan.microbatches() <= 0) return false;
+  const std::int64_t times = kManyMicrobatches / plan.microbatches();
+  if (times > 1) plan.global_batch *= times;
+  return check(plan, experiment.model, experiment.cluster, build_cluster(experiment.cluster).places)
+      .empty();
+}
+
 }  // namespace
+
+std::string broken_repeats(const LoadedExperiment& loaded, std::uint64_t& skipped) {
+  LoadedExperiment repeated{.experiment = loaded.experiment,
+                            .topology = {},
+                            .simulation = loaded.simulation,
+                            .record = loaded.record};
+  skipped = 0;
+  if (!make_long(repeated.experiment)) return "";
+  ExperimentOptions options = loaded.simulation;
+  options.granularity = Granularity::kPipelined;
+  if (options.fidelities.front() == Fidelity::kPacket) options.fidelities = {Fidelity::kFlow};
+  options.fidelities.resize(1);
+  options.recorded_ranks.clear();
+  options.record_each_role = options.record_links = options.explains = false;
+  const Cluster cluster = cluster_for_steps(repeated.experiment);
+  const auto run = [&](bool repeats) {
+    options.repeats = repeats;
+    return simulate_experiment(repeated.experiment, cluster, options);
+  };
+  const SimulatedExperiment some = run(true);
+  const SimulationResult& result = some.runs.front().result;
+  skipped = result.statistics.repeated_ops;
+  if (skipped == 0) return "";
+  const SimulatedExperiment simulated = run(false);
+  const SimulationResult& all = simulated.runs.front().result;
+  std::string broken = difference(result, all);
+  if (broken.empty() && result.end != all.end) broken = "the end";
+  if (broken.empty() && result.breakdown != all.breakdown) broken = "the breakdown";
+  if (broken.empty() && result.statistics.ops != all.statistics.ops) broken = "ops";
+  const auto is_same_part = [](const PathPart& one, const PathPart& other) {
+    return one.label == other.label && one.duration == other.duration;
+  };
+  if (broken.empty() &&
+      !std::ranges::equal(result.critical_path, all.critical_path, is_same_part)) {
+    broken = "the critical path";
+  }
+  if (broken.empty()) return "";
+  return fmt::format("{} micro-batches, {} of {} ops not simulated: {}",
+                     repeated.experiment.plan.microbatches(), skipped, result.statistics.ops,
+                     broken);
+}
 
 std::string broken_folding(const LoadedExperiment& loaded, Choices& choices) {
   for (const Blemish blemish : kBlemishes) {

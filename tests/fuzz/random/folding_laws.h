@@ -2,17 +2,25 @@
 // ranks, for every rank, link and host, and the timelines of all ranks; and it keeps ranks apart
 // whose timelines differ.
 //
-// The run is held to it as it is, and again with one straggler, with one slow link and with one
-// failed link put somewhere.
+// Repeats: periods that are not simulated because the run would only repeat itself change nothing.
+//
+// The run is held to the first as it is, and again with one straggler, with one slow link and with
+// one failed link put somewhere.
 
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "proto/load_experiment.h"
 #include "tests/fuzz/random/choices.h"
 
 namespace stepsim {
+
+// Returns the first difference between the run of a step of many micro-batches that skips periods
+// in which it would repeat itself, and the run that doesn't; "" if there is none. `skipped` is set
+// to the ops that were not simulated.
+std::string broken_repeats(const LoadedExperiment& loaded, std::uint64_t& skipped);
 
 // Returns the first difference; "" if there is none, or if the run can't be folded. Packets and
 // stepped collectives are replaced by flows and pipelined ones, which fold.

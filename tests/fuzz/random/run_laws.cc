@@ -196,6 +196,8 @@ std::string broken_law(const LoadedExperiment& loaded, const Cluster& cluster,
   if (broken.empty()) broken = broken_contention(loaded, cluster, step);
   Choices choices(digest_of(json));
   if (broken.empty()) broken = broken_folding(loaded, choices);
+  std::uint64_t skipped = 0;
+  if (broken.empty()) broken = broken_repeats(loaded, skipped);
   if (broken.empty() && choices.one_in(3)) broken = broken_scale(loaded, step);
   if (broken.empty() && choices.one_in(5)) broken = broken_record(loaded, json);
   if (broken.empty() && choices.one_in(2)) {

@@ -11,6 +11,7 @@
 //   books/        memory_ledger.h: what an op allocates; attribution.h: where the time went;
 //                 recorder.h: timelines
 //   folding/      which ranks do the same at the same time, so that one of them is simulated
+//   repeats.h     which periods only repeat those before, so that they are not simulated
 //
 // At the end: summary.h, the totals; checks.h, the always-on checks; deadlock_report.h, why nothing
 // moves any more. Semantics: docs/architecture.md, "What a run means".

@@ -39,6 +39,14 @@ EngineOptions with_useful_cache(EngineOptions options, const RequestList& reques
   return options;
 }
 
+bool resumes_all(const EngineOptions& options, const RequestList& requests, std::size_t model) {
+  if (options.chunked_prefill) return true;
+  return std::ranges::none_of(requests.requests, [&](const Request& request) {
+    const std::int64_t computed = std::int64_t{request.input_tokens} + request.output_tokens - 1;
+    return requests.model_of(request) == model && computed > options.budget;
+  });
+}
+
 Replica::Replica(EngineName name, const EngineOptions& options, std::int64_t kv_blocks,
                  StepCost& cost, IdTable<RequestId, Sequence>& sequences)
     : state_(options, kv_blocks, sequences),
@@ -121,6 +129,8 @@ bool Replica::receive(RequestId request) {
     if (ahead >= free + options.generate_backlog) return false;
     whole = options.max_length.value_or(whole);
   }
+  const KvPool& kv = state_.kv();
+  whole = std::min(whole, kv.total() * kv.block_tokens());  // the last token takes no room
   return state_.receive(request, reserves_answer_ ? whole : sequence.computed);
 }
 

@@ -30,6 +30,10 @@ std::int64_t kv_blocks_of(EngineName name, const EngineOptions& options,
 EngineOptions with_useful_cache(EngineOptions options, const RequestList& requests,
                                 std::size_t model);
 
+// Returns whether a replica can compute again what it has preempted, of any request of this model.
+// Without chunks a prompt with the answer so far must fit the budget.
+bool resumes_all(const EngineOptions& options, const RequestList& requests, std::size_t model);
+
 class Replica {
  public:
   Replica(EngineName name, const EngineOptions& options, std::int64_t kv_blocks, StepCost& cost,
@@ -56,6 +60,9 @@ class Replica {
   std::deque<RequestId>& incoming() { return incoming_; }
   // Takes the blocks. Returns false if they are not free.
   bool receive(RequestId request);
+  // From now on it receives a request only with the blocks of its whole answer, so that none is
+  // preempted.
+  void reserve_answers() { reserves_answer_ = true; }
 
   // Prompt tokens of requests that were routed here and have not ended.
   std::int64_t prompt_tokens = 0;

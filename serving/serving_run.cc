@@ -37,6 +37,10 @@ void ServingRun::make_models(const ServingCosts& costs) {
     for (Replica* const prefill : model.first) prefill->totals.is_prefill = true;
     model.second_number = static_cast<std::uint32_t>(replicas_.size());
     make_replicas(i, *model.given.decode, *cost.decode, model.second);
+    const EngineOptions& decoding = model.given.decode->options;
+    if (!resumes_all(decoding, requests_, i)) {
+      for (Replica* const decode : model.second) decode->reserve_answers();
+    }
     lent_.resize(requests_.requests.size());
   }
   for (std::uint32_t i = 0; i < sequences_.size(); ++i) {

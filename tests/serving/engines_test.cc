@@ -255,6 +255,27 @@ TEST(DisaggregatedTest, EverythingIsAnswered) {
   EXPECT_GT(result.replicas[2].steps, 0);
 }
 
+// Without chunks a decode replica can't compute a long request again, so it takes none that might
+// be preempted: 30 blocks hold a request of up to 26 and, with it, few others.
+TEST(DisaggregatedTest, DecodeReservesWhatCantBeComputedAgain) {
+  std::vector<Problem> problems;
+  const RequestSource source = read_request_source(
+      "poisson:rate=50,count=300,input=uniform:20-200,output=uniform:5-200", problems);
+  const RequestList list = make_requests({&source, 1});
+  const auto served = [&](const std::string& budget) {
+    ServingOptions options =
+        options_of("vllm,chunked-prefill=false,kv-blocks=60,prefix-cache=false,budget=" + budget);
+    options.decode = read_group("kv-blocks=30", "--decode", options.replicas, problems);
+    throw_if_any(problems);
+    LinearStepTime cost({.base = 1ms, .token = 10us});
+    TimedKvTransport transport({.base = 1ms});
+    return simulate_serving(list, options,
+                            {.replicas = cost, .decode = &cost, .transport = &transport});
+  };
+  EXPECT_EQ(served("210").replicas.at(1).preemptions, 0);
+  EXPECT_GT(served("400").replicas.at(1).preemptions, 0);  // can compute all again
+}
+
 std::int64_t part_ms(const ServingResult& result, std::uint32_t request, RequestPart part) {
   const RequestRecord& record = result.requests[RequestId(request)];
   return record.parts[static_cast<std::size_t>(part)].count() / 1'000'000'000;

@@ -41,7 +41,7 @@ po::options_description accuracy_option_list() {
   add("plan", po::value<std::string>()->value_name("KEYS"),
       "further keys for the plans of serving runs");
   add("engine", po::value<std::string>()->value_name("KEYS"),
-      "further keys for the engines of serving runs");
+      "further keys for the engines of serving runs, or a release of one: vllm@0.11");
   add("rows", "print every row in addition to the summary");
   add_json_option(options);
   add_html_option(options);

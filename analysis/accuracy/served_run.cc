@@ -65,6 +65,12 @@ struct Layout {
   std::int64_t ranks() const { return tp * pp * dp; }
 };
 
+// A prompt that is never cut needs room beside those that generate, or it waits for them to end.
+void leave_room_for_prompts(std::int64_t prompt, EngineOptions& options) {
+  if (options.chunked_prefill) return;
+  options.budget = std::max(options.budget, prompt + options.sequences);
+}
+
 // Where stages don't divide the layers, engines give some one more.
 std::string text_of(const Layout& layout, std::int64_t layers, bool has_experts) {
   std::string text = fmt::format("tp={},pp={},dp={}", layout.tp, layout.pp, layout.dp);
@@ -93,6 +99,8 @@ class Reading {
     run_.chips = row_.need("chips");
     plan.model = model_->name;
     run_.has_experts = has_experts();
+    run_.setting = {.chip = cluster.chip.name, .memory = cluster.chip.memory_capacity};
+    run_.decode_setting = run_.setting;
     plan.library = collectives_of(software_, cluster.library.name);
     plan.framework = std::string(row_.text("framework"));
     run_.plan = std::move(plan);
@@ -200,12 +208,8 @@ class Reading {
       group.options.block = 16;
       group.options.budget = prompt * group.options.sequences;
     }
-    // A prompt that is never cut needs room beside those that generate, or it waits for them to
-    // end.
-    if (!group.options.chunked_prefill) {
-      const std::int64_t least = prompt + group.options.sequences;
-      group.options.budget = std::max(group.options.budget, least);
-    }
+    run_.prompt = prompt;
+    leave_room_for_prompts(prompt, group.options);
   }
 
   // One module makes one draft. DeepSeek-V3's report (arXiv 2412.19437, section 5.4.3) has 85 to 90
@@ -266,13 +270,22 @@ class Reading {
     row_.assume(fmt::format("experts: {}, with copies", *plan.experts));
   }
 
+  static void set_ranks(const Layout& layout, EngineSetting& setting) {
+    setting.tp = layout.tp;
+    setting.pp = layout.pp;
+  }
+
   void read_layouts() {
     if (says("mode", "disagg")) {
       const std::int64_t prefills = row_.need("prefill_workers");
       const std::int64_t decodes = row_.need("decode_workers");
       run_.decode = run_.plan;
-      set_layout(worker("prefill_"), run_.plan);
-      set_layout(worker("decode_"), *run_.decode);
+      const Layout prefill = worker("prefill_");
+      const Layout decode = worker("decode_");
+      set_layout(prefill, run_.plan);
+      set_layout(decode, *run_.decode);
+      set_ranks(prefill, run_.setting);
+      set_ranks(decode, run_.decode_setting);
       run_.options.decode = run_.options.replicas;
       run_.options.replicas.count = prefills;
       run_.options.decode->count = decodes;
@@ -289,6 +302,7 @@ class Reading {
     }
     run_.options.replicas.count = std::max<std::int64_t>(1, run_.chips / own.ranks());
     set_layout(own, run_.plan);
+    set_ranks(own, run_.setting);
   }
 
   RowReader row_;
@@ -327,6 +341,30 @@ std::string merged(std::string_view keys, std::string_view more, bool has_expert
   return result;
 }
 
+// Keys behind the name of a release: "vllm@0.11,block=32" has "budget=8192,...,block=32".
+std::string keys_of_release(const std::string& text, const EngineSetting& setting) {
+  std::vector<Problem> problems;
+  const std::string whole = with_release(text, "--engine", setting, problems);
+  throw_if_any(std::move(problems));
+  const std::size_t comma = whole.find(',');
+  return comma == std::string::npos ? "" : whole.substr(comma + 1);
+}
+
+void add_engine_keys(const std::string& text, const EngineSetting& setting, std::int64_t prompt,
+                     ReplicaGroup& group) {
+  const std::size_t at = text.find('@');
+  const bool names_release = at < text.find_first_of(",=:");
+  std::string keys = text;
+  if (names_release) {
+    keys = keys_of_release(text, setting);
+    if (text.substr(0, at) != row_of(group.engine).name) return;
+  }
+  std::vector<Problem> problems;
+  read_assignments(keys, engine_fields(), &group.options, {.option = "--engine"}, problems);
+  throw_if_any(std::move(problems));
+  if (names_release) leave_room_for_prompts(prompt, group.options);
+}
+
 }  // namespace
 
 void change_keys(const std::string& plan, const std::string& engine, ServedRun& run) {
@@ -335,15 +373,9 @@ void change_keys(const std::string& plan, const std::string& engine, ServedRun& 
     if (run.decode) run.decode->plan = merged(run.decode->plan, plan, run.has_experts);
   }
   if (engine.empty()) return;
-  std::vector<Problem> problems;
   ServingOptions& options = run.options;
-  read_assignments(engine, engine_fields(), &options.replicas.options, {.option = "--engine"},
-                   problems);
-  throw_if_any(std::move(problems));
-  if (options.decode) {
-    read_assignments(engine, engine_fields(), &options.decode->options, {.option = "--engine"},
-                     problems);
-  }
+  add_engine_keys(engine, run.setting, run.prompt, options.replicas);
+  if (options.decode) add_engine_keys(engine, run.decode_setting, run.prompt, *options.decode);
 }
 
 ServedRunReader::ServedRunReader(const CsvTable& table, const std::vector<Hardware>& hardware)

@@ -18,6 +18,7 @@
 
 #include "analysis/accuracy/row_reader.h"
 #include "analysis/accuracy/serving_software.h"
+#include "proto/catalog/engine_releases.h"
 #include "proto/catalog/measured_tables.h"
 #include "serving/requests/request_source.h"
 #include "serving/serve.h"
@@ -44,6 +45,9 @@ struct ServedRun {
   std::optional<ServedPlan> decode{};
   ServingOptions options{};  // engines and how many replicas of each
   RequestSource requests{};
+  EngineSetting setting{};  // on which the defaults of a release depend
+  EngineSetting decode_setting{};
+  std::int64_t prompt = 1;  // tokens, the longest
   std::int64_t chips = 1;
   bool has_experts = false;
   std::string problem;  // why it can't be simulated; empty: it can
@@ -51,7 +55,8 @@ struct ServedRun {
 };
 
 // Gives the run's plans and engines other keys: "expert_spread=20" (left out where the model has no
-// experts), "host-time=1ms". Throws ConfigError.
+// experts), "host-time=1ms". "vllm@0.11,host-time=1ms" gives runs of vllm the defaults of that
+// release on their chips and further keys, and runs of other engines nothing. Throws ConfigError.
 void change_keys(const std::string& plan, const std::string& engine, ServedRun& run);
 
 class ServedRunReader {

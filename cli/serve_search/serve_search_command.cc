@@ -14,6 +14,7 @@
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/serve_search/serve_layouts.h"
+#include "proto/catalog/engine_releases.h"
 #include "serving/search/serve_search.h"
 #include "serving/serving_text.h"
 #include "sim/base/error.h"
@@ -38,6 +39,8 @@ struct ServeSearchRequest {
   std::string html;
   std::string svg;
   std::string asked;  // asked_json()
+  std::string
+      engine;  // with a release, whose defaults follow from the chip and the layout; or empty
 };
 
 po::options_description serve_search_option_list() {
@@ -52,7 +55,8 @@ po::options_description serve_search_option_list() {
   add("layouts", text("KEYS;KEYS"),
       "layouts to compare (default: tp and pp in powers of two; with experts also dp = ep)");
   add("chips", text("N"), "most chips of a replica (default: those of the cluster)");
-  add("engine", text("[NAME,]KEYS"), "scheduler and its keys (default: vllm)");
+  add("engine", text("[NAME,]KEYS"),
+      "scheduler and its keys (default: vllm); vllm@0.11: that release");
   add("input", text("LENGTH"), "tokens of a prompt: 1024, uniform:512-1024, ...");
   add("output", text("LENGTH"), "tokens of an answer");
   add("slo", text("KEYS"), "objective: ttft=2s,tpot=50ms,end-to-end=20s");
@@ -108,8 +112,12 @@ ServeSearchRequest read_request(const std::vector<std::string>& arguments) {
   request.source.most_chips =
       read_within<std::int64_t>(line, "chips", 1, kMostChips, problems).value_or(0);
   ServeSearchOptions& options = request.options;
-  options.engine =
-      read_engine(line.options.count("engine") != 0 ? line.value("engine") : "vllm", problems);
+  const std::string engine = line.options.count("engine") != 0 ? line.value("engine") : "vllm";
+  if (engine.find('@') == std::string::npos) {
+    options.engine = read_engine(engine, problems);
+  } else {
+    request.engine = engine;
+  }
   options.input = read_length(line, "input", problems);
   options.output = read_length(line, "output", problems);
   if (line.options.count("slo") != 0) {
@@ -130,6 +138,24 @@ ServeSearchRequest read_request(const std::vector<std::string>& arguments) {
   request.asked = asked_json(line);
   throw_if_any(std::move(problems));
   return request;
+}
+
+// Gives each layout the engine of the release on its chips.
+void add_releases(const std::string& engine, std::vector<ServedLayout>& layouts) {
+  if (engine.empty()) return;
+  std::vector<Problem> problems;
+  for (ServedLayout& layout : layouts) {
+    const ChipSpec& chip = layout.experiment.cluster.chip;
+    const std::string keys = with_release(engine, "--engine",
+                                          {.chip = chip.name,
+                                           .memory = chip.memory_capacity,
+                                           .tp = layout.experiment.plan.tp,
+                                           .pp = layout.experiment.plan.pp},
+                                          problems);
+    throw_if_any(problems);  // they would be the same for all
+    layout.engine = read_engine(keys, problems);
+    throw_if_any(problems);
+  }
 }
 
 // ---- what it says ----
@@ -244,7 +270,8 @@ Plot plot_of(const Answer& answer) {
 ExitStatus run_serve_search_command(const std::vector<std::string>& arguments) {
   ServeSearchRequest request = read_request(arguments);
   std::vector<std::string> refused;
-  const std::vector<ServedLayout> layouts = load_layouts(request.source, refused);
+  std::vector<ServedLayout> layouts = load_layouts(request.source, refused);
+  add_releases(request.engine, layouts);
   Progress progress;
   request.options.progress = [&progress](std::size_t done, std::size_t all) {
     progress.show(static_cast<double>(done) / static_cast<double>(all), "of the layouts");

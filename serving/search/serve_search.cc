@@ -34,7 +34,7 @@ class LayoutSearch {
         options_(options),
         times_(layout.experiment, cluster_for_steps(layout.experiment), {}),
         cost_(times_, layout.experiment.plan.dp) {
-    serving_.replicas = options.engine;
+    serving_.replicas = layout.engine.value_or(options.engine);
     serving_.replicas.count = 1;
     serving_.seed = options.seed;
   }

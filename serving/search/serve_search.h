@@ -27,8 +27,9 @@
 namespace stepsim {
 
 struct ServedLayout {
-  std::string plan;       // as it is shown
-  Experiment experiment;  // its plan is of inference, without problems
+  std::string plan;                      // as it is shown
+  Experiment experiment;                 // its plan is of inference, without problems
+  std::optional<ReplicaGroup> engine{};  // unset: that of the options
 };
 
 struct ServeSearchOptions {

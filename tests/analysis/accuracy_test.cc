@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/accuracy/predict_training_runs.h"
+#include "analysis/accuracy/served_run.h"
 #include "analysis/accuracy/training_run.h"
 #include "analysis/accuracy/training_run_plan.h"
 #include "proto/catalog/measured_tables.h"
@@ -238,6 +239,31 @@ TEST(AccuracyTest, ServingRunsAreNearWhatWasMeasured) {
 
 constexpr const char* kServedRunColumns =
     "id,model,chip,chips,framework,precision,tp,mode,isl,osl,load,concurrency,tpot_mean_s\n";
+
+// The defaults of a release follow from the chip of the row, and are those of its engine alone.
+TEST(AccuracyTest, ServingRunsTakeTheDefaultsOfARelease) {
+  const CsvTable table = read_csv(write_table(
+      "releases.csv", std::string(kServedRunColumns) +
+                          "a,llama-3.1-8b,h100,1,vllm,bf16,1,agg,64,8,closed,2,0.01\n"
+                          "b,llama-3.1-8b,l40s,1,vllm,bf16,1,agg,64,8,closed,2,0.01\n"
+                          "c,llama-3.1-8b,h100,1,trtllm,bf16,1,agg,64,8,closed,2,0.01\n"));
+  const std::vector<Hardware> hardware = load_hardware();
+  ServedRunReader reader(table, hardware);
+  const auto options_of = [&](std::size_t record, const std::string& engine) {
+    ServedRun run = reader.read(record);
+    EXPECT_EQ(run.problem, "");
+    change_keys("", engine, run);
+    return run.options.replicas.options;
+  };
+  EXPECT_EQ(options_of(0, "vllm@0.11").budget, 8192);
+  EXPECT_EQ(options_of(0, "vllm@0.11").sequences, 1024);
+  EXPECT_FALSE(options_of(0, "vllm@0.11").reserve_whole_sequence);
+  EXPECT_TRUE(options_of(0, "vllm@2026").reserve_whole_sequence);
+  EXPECT_EQ(options_of(0, "vllm@0.11,budget=4096").budget, 4096);
+  EXPECT_EQ(options_of(1, "vllm@0.11").budget, 2048);
+  EXPECT_EQ(options_of(2, "vllm@0.11,budget=4096").budget, options_of(2, "").budget);
+  EXPECT_THROW(options_of(0, "vllm@0.3"), ConfigError);
+}
 
 TEST(AccuracyTest, ServingRunsThatCantBeReadSayWhy) {
   const CsvTable table = read_csv(write_table(

@@ -337,6 +337,7 @@ TokenRouting token_routing(const Part& part) {
   const DataTypes& types = part.shard.types;
   return {.tokens = part.own_tokens,
           .copies = part.model.experts.visited(),
+          .experts = part.model.experts.routed,
           .dispatched = part.scaled_size(token_width(part), types.dispatch),
           .combined = part.scaled_size(token_width(part), types.combine)};
 }

@@ -25,6 +25,10 @@ std::int64_t keys_and_values(const ModelSpec& own, std::int64_t kv_heads) {
   return kv_heads * (own.head_dim + (own.values_are_keys ? 0 : own.v_dim()));
 }
 
+std::int64_t part_of(std::int64_t whole, std::int64_t parts) {
+  return (whole + parts - 1) / parts;
+}
+
 // Returns the pairs of a new token and a key that a request's attention scores, per head.
 double scored_pairs(const ModelSpec& model, const BlockKind& kind, const RequestGroup& group) {
   if (kind.mixer == Mixer::kTwoSided) return pairs_of(model, kind, group.queries);
@@ -54,7 +58,9 @@ class MixedTokens {
       kernels.push_back(is_latent() ? over_latents(group) : over_cache(group));
       return kernels;
     }
-    if (is_latent() && !is_sparse() && group.cached > 0) kernels.push_back(cached_keys(group));
+    if (is_latent() && !is_sparse() && group.keys() > own_queries(group)) {
+      kernels.push_back(others_keys(group));
+    }
     kernels.push_back(over_prompt(group));
     kernels.push_back(write_cache(group));
     return kernels;
@@ -100,6 +106,10 @@ class MixedTokens {
   }
 
   bool by_request() const { return part_.shard.cache_by_request; }
+  // New tokens of each prompt that are this context rank's.
+  std::int64_t own_queries(const RequestGroup& group) const {
+    return part_of(group.queries, part_.shard.prompt_parts);
+  }
   // Requests whose caches the chip reads, and the heads that it reads of them.
   std::int64_t own_sequences(const RequestGroup& group) const {
     const std::int64_t parts = by_request() ? part_.shard.tensor : 1;
@@ -132,12 +142,13 @@ class MixedTokens {
   Kernel over_prompt(const RequestGroup& group) const {
     AttentionShape shape = attention_shape(part_, kind_);
     shape.sequences = group.sequences;
-    shape.queries = group.queries;
+    shape.queries = own_queries(group);
     shape.keys = group.keys();
     if (kind_.mixer == Mixer::kLocal) {
       shape.keys = std::min(shape.keys, own().window + group.queries);
     }
-    shape.pairs = scored_pairs(model_, kind_, group);
+    shape.pairs =
+        scored_pairs(model_, kind_, group) / static_cast<double>(part_.shard.prompt_parts);
     Kernel kernel = attention_forward("attention", type(), shape);
     if (is_sparse()) {
       kernel.read += gathered_size(part_, static_cast<double>(group.sequences) * shape.pairs);
@@ -145,12 +156,13 @@ class MixedTokens {
     return kernel;
   }
 
-  // Keys and values of cached tokens come out of their latent vectors again.
-  Kernel cached_keys(const RequestGroup& group) const {
+  // Keys and values of tokens in the cache, and of other context ranks, come out of their latent
+  // vectors.
+  Kernel others_keys(const RequestGroup& group) const {
     const LatentSpec& latent = own().latent;
     const DataTypes& types = part_.shard.types;
     return matmul("key_value_up_projection", {types.matmul, types.activations},
-                  {.m = group.sequences * group.cached,
+                  {.m = group.sequences * (group.keys() - own_queries(group)),
                    .n = part_.heads * (latent.nope_dim + latent.v_dim),
                    .k = latent.kv_rank});
   }
@@ -158,7 +170,7 @@ class MixedTokens {
   Kernel write_cache(const RequestGroup& group) const {
     const std::int64_t width = is_latent() ? own().latent.kv_rank + own().latent.rope_dim
                                            : keys_and_values(own(), part_.kv_heads);
-    const std::int64_t values = group.tokens() * (kind_.shares ? 0 : width);
+    const std::int64_t values = group.sequences * own_queries(group) * (kind_.shares ? 0 : width);
     return rounding("write_cache", type(), values, part_.size(values), bytes_of(values, cache_));
   }
 
@@ -191,13 +203,31 @@ void exchange_requests(const Part& part, const BlockKind& kind, const RequestBat
   attention.sent_after = tokens * result * value;
 }
 
+// Returns what context ranks gather before attention: latent vectors, or keys and values, of all
+// tokens up to now. Layers that share keys have gathered them before.
+Bytes gathered_keys(const Part& part, const BlockKind& kind, const RequestBatch& batch) {
+  const std::int64_t ranks = part.shard.prompt_parts;
+  if (ranks == 1 || kind.shares) return {};
+  const ModelSpec& own = part.model;
+  const std::int64_t width = own.latent.kv_rank > 0 ? own.latent.kv_rank + own.latent.rope_dim
+                                                    : keys_and_values(own, part.kv_heads);
+  const DataType type = part.shard.types.communication;
+  Bytes of_rank;
+  for (const RequestGroup& group : batch.groups) {
+    of_rank += bytes_of(group.sequences * part_of(group.queries, ranks) * width, type) +
+               bytes_of(group.sequences * part_of(group.cached, ranks) * width, batch.cache);
+  }
+  const std::int64_t element = size_of(type).value();
+  return ranks * Bytes(part_of(of_rank.value(), element) * element);
+}
+
 // ---- ops ----
 
 // Nothing is kept; what an op reads and makes lives while it runs.
 void run_forward_only(LayerOp& op) {
   Bytes made;
   for (const Kernel& kernel : op.forward) made = std::max(made, kernel.written);
-  op.forward_workspace = std::max(op.forward_workspace, op.input + made);
+  op.forward_workspace = std::max(op.forward_workspace, op.input + made) + op.gathered_before;
   op.again.clear();
   op.input_gradient.clear();
   op.weight_gradient.clear();
@@ -284,7 +314,8 @@ class PassLayers {
  public:
   PassLayers(const ModelSpec& model, const Shard& shard, const RequestBatch& batch)
       : model_(model), shard_(shard), batch_(batch) {
-    shard_.sequences = batch.tokens();
+    shard_.sequences =
+        tokens_of_chip(batch, shard.prompt_parts, shard.sequence_parallel ? shard.tensor : 1);
     shard_.sequence_length = 1;
   }
 
@@ -315,6 +346,7 @@ class PassLayers {
         if (shard_.cache_by_request && op.name == "attention") {
           exchange_requests(part, kind, batch_, op);
         }
+        if (op.name == "attention") op.gathered_before = gathered_keys(part, kind, batch_);
       } else if (op.region != Region::kExpert && has_projection(op)) {
         read_narrow_weights(shard_.types, shard_.types.weights, op);
       }
@@ -327,8 +359,13 @@ class PassLayers {
   Layer head() const {
     Shard shard = shard_;
     shard.sequences = batch_.outputs();
+    shard.sequence_parallel = false;  // the last tokens are chosen when all have been gathered
     const Part part = part_of_model(model_, shard);
     Layer layer = head_layer(part);
+    if (shard_.sequence_parallel) {
+      const LayerOp own = norm(part_of_model(model_, shard_), "final_norm");
+      std::ranges::find(layer.ops, own.name, &LayerOp::name)->forward = own.forward;
+    }
     layer.ops.back() = LayerOp{.name = "sampling", .region = Region::kTensor};
     const std::int64_t logits = batch_.outputs() * part.vocabulary * shard.tensor;
     layer.ops.back().forward = {
@@ -354,6 +391,14 @@ std::int64_t RequestBatch::outputs() const {
   std::int64_t sum = 0;
   for (const RequestGroup& group : groups) sum += group.outputs();
   return sum;
+}
+
+std::int64_t tokens_of_chip(const RequestBatch& batch, std::int64_t parts, std::int64_t divisor) {
+  std::int64_t sum = 0;
+  for (const RequestGroup& group : batch.groups) {
+    sum += group.sequences * part_of(group.queries, parts);
+  }
+  return part_of(sum, divisor) * divisor;
 }
 
 ModelLayers inference_layers(const ModelSpec& model, Shard shard, const RequestBatch& batch) {

@@ -28,6 +28,15 @@
 // their requests by an all-to-all, and results come back by another. Prompts attend by heads; that
 // their keys then move to the chip of their request is not modelled.
 //
+// With context ranks (Shard::prompt_parts; Llama 3, arXiv 2407.21783, section 3.3.2) each has two
+// stretches of every prompt, one from its beginning and one from its end, so that all score as many
+// pairs, and keeps as large a part of the cache. Before attention they gather the keys and values
+// of all tokens up to now, or latent vectors, whose keys and values each rank then computes. Every
+// context rank computes the logits. A length that the ranks don't divide is rounded up.
+//
+// With sequence parallelism the tensor group divides the tokens of norms, residuals and the router;
+// tokens that it does not divide are padded.
+//
 // Nothing is kept for a backward. Not modelled: sequences of unequal length in a group (give the
 // mean), modules of multi-token prediction (a draft is a pass of its own), pages of the cache.
 
@@ -67,11 +76,15 @@ struct RequestBatch {
   std::int64_t outputs() const;
 };
 
+// Returns the tokens that a chip of `parts` context ranks computes, padded to a multiple of
+// `divisor`.
+std::int64_t tokens_of_chip(const RequestBatch& batch, std::int64_t parts, std::int64_t divisor);
+
 // Returns the layers of a pass: forwards only. The head ends with the op "sampling", before which
 // the logits of the tensor group have to be gathered. REQUIRES: as build_layers(), of which shard's
-// sequences are set here; no context ranks, no sequence parallelism, no two-dimensional weights;
-// the model is a transformer without cross attention; with experts and tensor > 1 expert x
-// expert_tensor is tensor.
+// sequences are set here; shard.context is 1; no two-dimensional weights; the model is a
+// transformer without cross attention; with experts and tensor > 1 expert x expert_tensor is
+// tensor; with prompt_parts > 1 no request generates, and no layer has a state or an indexer.
 ModelLayers inference_layers(const ModelSpec& model, Shard shard, const RequestBatch& batch);
 
 // TokenMixing is the kernels that mix the tokens of a request, by which passes of as many tokens

@@ -113,6 +113,7 @@ struct Shard {
   double expert_spread = 1;  // the most popular expert over the least: inference (expert_layer.h)
   // Inference: each chip keeps whole caches of some requests, not some heads of all: inference.h.
   bool cache_by_request = false;
+  std::int64_t prompt_parts = 1;  // inference: context ranks that divide each prompt: inference.h
   // One kernel from q, k and v to the output, or a matmul, softmax, (dropout) and a matmul, which
   // keep the scores: 2 bytes a pair and head, 5 with dropout.
   bool fused_attention = true;
@@ -177,6 +178,8 @@ struct LayerOp {
   // Inference, caches by request: what a tensor rank sends to all others before and after the op.
   Bytes sent_before{};
   Bytes sent_after{};
+  // Inference, context ranks: what all of them have together and gather before the op.
+  Bytes gathered_before{};
   // Columns of each matrix, if one matmul here stands for several that other software multiplies
   // one by one. Empty: it is a single matrix.
   std::vector<std::int64_t> columns{};
@@ -221,9 +224,10 @@ const Kernel* weights_matmul(const LayerOp& op);
 // (combine). The backward pass sends the same sizes the other way. All-to-all buffers of a chip are
 // tokens x copies x bytes; `expert_tensor` chips that share an expert gather each other's.
 struct TokenRouting {
-  std::int64_t tokens = 0;  // of the S region, on this chip
-  std::int64_t copies = 0;  // experts that each goes to
-  Bytes dispatched{};       // of one copy
+  std::int64_t tokens = 0;   // of the S region, on this chip
+  std::int64_t copies = 0;   // experts that each goes to
+  std::int64_t experts = 0;  // of all chips
+  Bytes dispatched{};        // of one copy
   Bytes combined{};
 };
 

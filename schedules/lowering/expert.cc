@@ -77,6 +77,14 @@ class Travel {
   LayerStep all_to_all(std::uint32_t way) const {
     const DataType type = way == kThere ? plan_.dispatched() : plan_.combined();
     LayerStep step = stepsim::exchange(Lane::kExperts, CollectiveOp::kAllToAll, even(way), type);
+    if (plan_.is_inference() && plan_.dispatch == Dispatch::kAllToAll) {
+      step.experts =
+          ExpertHalf{.combines = way == kBack,
+                     .tokens = routing_.tokens,
+                     .top_k = routing_.copies,
+                     .experts = routing_.experts,
+                     .token_bytes = way == kThere ? routing_.dispatched : routing_.combined};
+    }
     if (exchange_.matrices.empty()) return step;
     step.bytes = largest_buffer(exchange_.matrices[way]);
     step.byte_matrix = way;

@@ -11,6 +11,9 @@
 //                from there, while more arrive, to each rank that has one. Results are added up in
 //                the node before they go back
 //
+// In a pass of inference an all_to_all says how many tokens go to how many experts, and the library
+// may take its low-latency kernels for it (sim/collectives/library_choice.h).
+//
 // With two_level, a skewed load or a capacity, a matrix of all pairs gives the sizes. It holds the
 // expected counts of route_tokens() (workload/expert_routing.h), the same in every layer and
 // micro-batch. The ranks of hot experts then also have longer kernels (roles, lowered_model.h).

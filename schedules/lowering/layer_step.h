@@ -61,6 +61,7 @@ struct LayerStep {
   DataType type = DataType::kBf16;
   AlgorithmChoice algorithm = AlgorithmChoice::kAuto;
   std::optional<std::uint32_t> byte_matrix{};  // all-to-all: index into OpGraph::byte_matrices
+  std::optional<ExpertHalf> experts{};         // all-to-all of a pass of inference
 };
 
 }  // namespace stepsim

@@ -90,7 +90,7 @@ PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& 
   }
   if (plan.cp > 1) {
     add_lane(Lane::kContext, {PlanAxis::kContext});
-    if (plan.cp_mode != ContextMode::kUlysses) {
+    if (plan.cp_mode != ContextMode::kUlysses && !plan.is_inference()) {
       add_lane(Lane::kContextGradients, {PlanAxis::kContext});
     }
   }

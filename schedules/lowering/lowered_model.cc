@@ -91,18 +91,25 @@ OpExchange gather_logits(const Layer& head, const ParallelPlan& plan) {
   return gather;
 }
 
-// Caches by request: queries go to the chips that keep them, results come back.
+// Caches by request: queries go to the chips that keep them, results come back. Context ranks
+// gather keys and values.
 std::vector<OpExchange> with_cache_exchanges(const Layer& block, const ParallelPlan& plan,
                                              std::vector<OpExchange> exchanges) {
   for (std::size_t i = 0; i < block.ops.size(); ++i) {
     const LayerOp& op = block.ops[i];
-    if (op.sent_before + op.sent_after == Bytes(0)) continue;
+    OpExchange moved{.op = i};
     const auto to_all = [&plan](Bytes bytes) {
       return exchange(Lane::kTensor, CollectiveOp::kAllToAll, bytes, plan.communicated());
     };
-    exchanges.push_back({.op = i,
-                         .before_forward = {to_all(op.sent_before)},
-                         .after_forward = {to_all(op.sent_after)}});
+    if (op.sent_before + op.sent_after > Bytes(0)) {
+      moved.before_forward.push_back(to_all(op.sent_before));
+      moved.after_forward.push_back(to_all(op.sent_after));
+    }
+    if (op.gathered_before > Bytes(0)) {
+      moved.before_forward.push_back(exchange(Lane::kContext, CollectiveOp::kAllGather,
+                                              op.gathered_before, plan.communicated()));
+    }
+    if (!moved.before_forward.empty()) exchanges.push_back(std::move(moved));
   }
   return exchanges;
 }
@@ -128,7 +135,7 @@ LoweredLayer lower_block(Layer block, const ContextShare& share, ParallelPlan pl
   // The gather of an input runs beside the weight gradient, which is not the matmul that is cut.
   if (plan.tensor_chunks > 1) plan.overlap_tensor = true;
   std::ranges::move(width_exchanges(block, plan), std::back_inserter(exchanges));
-  if (plan.cp > 1) {
+  if (plan.cp > 1 && !plan.is_inference()) {
     std::ranges::move(context_exchanges(block, share, plan), std::back_inserter(exchanges));
   }
   if (in_parts) block = recompute_parts(std::move(block), plan, crossing, exchanges);
@@ -188,17 +195,22 @@ DataTypes data_types(const ParallelPlan& plan) {
 }
 
 Shard shard_of(const ParallelPlan& plan, const Role& role) {
-  return {.sequences = plan.microbatch_size,
-          .sequence_length = plan.sequence,
+  // New tokens of all requests of a pass go through its layers together.
+  const bool is_pass = plan.is_inference();
+  return {.sequences = is_pass ? tokens_of_chip(requests_of(plan), plan.cp,
+                                                plan.divides_tokens() ? plan.tp : 1)
+                               : plan.microbatch_size,
+          .sequence_length = is_pass ? 1 : plan.sequence,
           .tensor = plan.tp,
           .sequence_parallel = plan.divides_tokens(),
           .tensor_width = plan.tensor_width,
-          .context = plan.cp,
+          .context = is_pass ? 1 : plan.cp,
           .expert = plan.ep,
           .expert_tensor = plan.etp,
           .expert_rank = role.expert_rank,
           .expert_spread = plan.expert_spread,
           .cache_by_request = plan.cache_split == CacheSplit::kRequests,
+          .prompt_parts = is_pass ? plan.cp : 1,
           .fused_attention = plan.fused_attention,
           .fused_elementwise = plan.fused_elementwise,
           .transpose_weights = plan.transpose_weights,
@@ -265,7 +277,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     const ModelSpec own = as_in(model, kinds[kind]);
     lowered.attention.emplace_back();
-    if (plan.cp > 1 && kinds[kind].attends()) {
+    if (plan.cp > 1 && !plan.is_inference() && kinds[kind].attends()) {
       lowered.attention.back() = attention_shape(part_of_model(own, shard), kinds[kind]);
     }
     const ContextShare share{.shape = lowered.attention.back(),

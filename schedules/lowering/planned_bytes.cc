@@ -343,7 +343,8 @@ std::int64_t gathered_message_bytes(const ModelSpec& model, const ParallelPlan& 
 }
 
 // Returns the bytes of a pass that has forwards only: an all-reduce of the stream behind each run
-// of the T region, of values a token where an op sums some, a gather of the logits, and what an op
+// of the T region (with sequence parallelism a gather before it and a reduce-scatter behind it), of
+// values a token where an op sums some, a gather of the logits, and what an op
 // sends to all others.
 std::int64_t tensor_bytes_of_pass(const ParallelPlan& plan, const ModelLayers& layers) {
   if (plan.tp == 1) return 0;
@@ -354,12 +355,25 @@ std::int64_t tensor_bytes_of_pass(const ParallelPlan& plan, const ModelLayers& l
       sum += 2 * op.summed_values_per_token * plan.tokens() * size_of(DataType::kFp32).value();
       const bool is_last = i + 1 == layer.ops.size();
       const bool leaves = is_last ? &layer != &layers.head : !is_tensor(layer.ops[i + 1]);
-      if (is_tensor(op) && leaves) sum += 2 * layers.tensor_boundary.value();
+      const std::int64_t boundary = layers.tensor_boundary.value();
+      if (is_tensor(op) && leaves) sum += (plan.sequence_parallel ? 1 : 2) * boundary;
+      if (plan.sequence_parallel && i > 0 && is_tensor(op) && !is_tensor(layer.ops[i - 1])) {
+        sum += op.crossing == Bytes(0) ? boundary : op.crossing.value();
+      }
       sum += (op.sent_before + op.sent_after).value();
     }
   });
   const std::int64_t logits = layers.head.ops.back().crossing.value();
-  return (sum + logits) * (plan.tp - 1) * plan.dp;
+  return (sum + logits) * (plan.tp - 1) * plan.cp * plan.dp;
+}
+
+// Returns what context ranks gather in a pass.
+std::int64_t context_bytes_of_pass(const ParallelPlan& plan, const ModelLayers& layers) {
+  std::int64_t sum = 0;
+  for_each_layer(layers, [&sum](const Layer& layer) {
+    for (const LayerOp& op : layer.ops) sum += op.gathered_before.value();
+  });
+  return sum * (plan.cp - 1) * plan.tp * plan.dp;
 }
 
 // Returns the bytes of a pass of inference. Of what a training step sends between stages and to
@@ -369,6 +383,7 @@ std::array<Bytes, kMostAxes> bytes_of_pass(const ModelSpec& model, const Paralle
                                            const ExpertExchange& exchange) {
   std::array<Bytes, kMostAxes> bytes{};
   bytes[static_cast<std::size_t>(Axis::kTensor)] = Bytes(tensor_bytes_of_pass(plan, layers));
+  bytes[static_cast<std::size_t>(Axis::kContext)] = Bytes(context_bytes_of_pass(plan, layers));
   bytes[static_cast<std::size_t>(Axis::kExpert)] =
       Bytes(all_expert_bytes(plan, layers, blocks, exchange) / 2);
   bytes[static_cast<std::size_t>(Axis::kPipeline)] = Bytes(pipeline_bytes(model, plan, layers) / 2);

@@ -147,7 +147,7 @@ void fill_stage(const ModelSpec& model, const LoweredModel& lowered, Stage& stag
   if (plan.is_inference()) {
     const auto at = static_cast<std::size_t>(stage.number);
     stage.cache = cache_of_layers(model, requests_of(plan), plan.tp, plan.cache_split,
-                                  first_block[at], first_block[at + 1]);
+                                  first_block[at], first_block[at + 1], plan.cp);
     stage.weights = weights_of(model, lowered.layers, first_block[at], first_block[at + 1], stage);
   }
 }

@@ -391,7 +391,8 @@ class StageLowering {
                                                  .bytes = step.bytes,
                                                  .type = step.type,
                                                  .algorithm = step.algorithm,
-                                                 .byte_matrix = step.byte_matrix}),
+                                                 .byte_matrix = step.byte_matrix,
+                                                 .experts = step.experts}),
                .name = stage_.tables.name(std::string(name_of(step.collective)))};
     }
     OpDraft& op = empty_draft(*lanes_[lane], OpKind::kCollective);

@@ -51,7 +51,7 @@ void check_tensor(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
   for (const std::int64_t width : model.mlp_widths) {
     rules.divides("tp", plan.tp, "width of a layer's MLP", width);
   }
-  if (plan.sequence_parallel && plan.microbatch_size >= 1 && plan.cp >= 1 &&
+  if (plan.sequence_parallel && !plan.is_inference() && plan.microbatch_size >= 1 && plan.cp >= 1 &&
       plan.sequence % plan.cp == 0) {
     rules.divides("tp", plan.tp, "tokens of a micro-batch, as sequence parallelism asks",
                   plan.microbatch_size * plan.sequence / plan.cp);

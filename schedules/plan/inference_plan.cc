@@ -51,12 +51,14 @@ void check_unsupported(const ParallelPlan& plan, const ModelSpec& model, Rules& 
   const auto refuse = [&rules](bool given, const char* field, const std::string& message) {
     rules.require(!given, field, message);
   };
-  refuse(plan.cp > 1, "cp",
-         "is " + std::to_string(plan.cp) + ", but a cache is not divided over context ranks: 1");
+  refuse(plan.cp > 1 && plan.inference == Inference::kDecode, "cp",
+         "is " + std::to_string(plan.cp) +
+             ", but requests that generate are not divided over context ranks: 1, or prefill");
+  refuse(plan.cp > 1 && plan.cp_mode != ContextMode::kAllGather, "cp_mode",
+         "is " + std::string(name_of(plan.cp_mode)) +
+             ", but in inference context ranks gather keys and values: all_gather");
   refuse(plan.divides_width(), "tensor_width", "is not modelled in inference: 1");
   refuse(plan.tensor_chunks > 1, "tensor_chunks", "is not modelled in inference: 1");
-  refuse(plan.dispatch == Dispatch::kTwoLevel, "dispatch",
-         "is two_level, which is not modelled in inference: all_to_all");
   refuse(model.kind != ModelKind::kTransformer, "inference",
          "needs a transformer; the model is an mlp_stack");
 }
@@ -103,6 +105,16 @@ void check_cache_split(const ParallelPlan& plan, const ModelSpec& model, Rules& 
                 "is requests, which is not modelled for states and indexers: heads");
 }
 
+void check_prompt_parts(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  if (plan.cp <= 1) return;
+  const bool passes_on =
+      has(model, Mixer::kSparse) ||
+      std::ranges::any_of(kinds_of(model), [](const BlockKind& kind) { return kind.has_state(); });
+  rules.require(!passes_on, "cp",
+                "is " + std::to_string(plan.cp) +
+                    ", which is not modelled in inference for states and indexers: 1");
+}
+
 void check_requests(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   const bool decodes = plan.inference == Inference::kDecode;
   rules.require(!decodes || plan.context > 0, "context",
@@ -128,6 +140,7 @@ void check_requests(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
           std::to_string(model.learned_positions) + " learned positions");
   if (!check(model).empty() || model.kind != ModelKind::kTransformer) return;
   check_cache_split(plan, model, rules);
+  check_prompt_parts(plan, model, rules);
   if (has(model, Mixer::kCross)) {
     rules.require(false, "inference",
                   "is not modelled for an encoder with a decoder: none, or another model");
@@ -151,7 +164,6 @@ void complete_inference(const ModelSpec& model, ParallelPlan& plan) {
   if (plan.dp >= 1 && plan.global_batch >= 1 && plan.global_batch % plan.dp == 0) {
     plan.microbatch_size = plan.global_batch / plan.dp;
   }
-  plan.sequence_parallel = false;
   const bool has_experts = model.experts.routed > 0;
   if (has_experts && plan.tp > 1 && plan.ep == 1 && plan.etp == 1) plan.etp = plan.tp;
 }
@@ -171,13 +183,15 @@ RequestBatch requests_of(const ParallelPlan& plan) {
 }
 
 Bytes cache_of_layers(const ModelSpec& model, const RequestBatch& batch, std::int64_t tensor,
-                      CacheSplit split, std::int64_t first, std::int64_t end) {
+                      CacheSplit split, std::int64_t first, std::int64_t end,
+                      std::int64_t context) {
   const std::int64_t parts = split == CacheSplit::kRequests ? tensor : 1;
   Bytes sum;
   for (std::int64_t layer = first; layer < end; ++layer) {
     for (const RequestGroup& group : batch.groups) {
       sum += (group.sequences + parts - 1) / parts *
-             cache_size(model, kind_of(model, layer), tensor / parts, batch.cache, group.keys());
+             cache_size(model, kind_of(model, layer), tensor / parts, batch.cache,
+                        (group.keys() + context - 1) / context);
     }
   }
   return sum;

@@ -13,19 +13,21 @@
 
 namespace stepsim {
 
-// Sets the keys that a pass of inference leaves no choice: one micro-batch of the whole batch, no
-// sequence parallelism, one new token where decode gives no other number, no context but its own
-// tokens where prefill gives none, and experts divided over the tensor group where the plan does
-// not divide them. Does nothing to plans of training.
+// Sets the keys that a pass of inference leaves no choice: one micro-batch of the whole batch, one
+// new token where decode gives no other number, no context but its own tokens where prefill gives
+// none, and experts divided over the tensor group where the plan does not divide them. Does nothing
+// to plans of training.
 void complete_inference(const ModelSpec& model, ParallelPlan& plan);
 
 // Returns the requests of one replica. REQUIRES: plan.is_inference(), and no problem.
 RequestBatch requests_of(const ParallelPlan& plan);
 
 // Returns what a chip of a group of `tensor` keeps of the requests in the layers from `first` up to
-// `end`: the fullest, where requests are divided.
+// `end`: the fullest, where requests are divided. `context`: ranks that divide each request's
+// tokens.
 Bytes cache_of_layers(const ModelSpec& model, const RequestBatch& batch, std::int64_t tensor,
-                      CacheSplit split, std::int64_t first, std::int64_t end);
+                      CacheSplit split, std::int64_t first, std::int64_t end,
+                      std::int64_t context = 1);
 
 // Checks the keys of inference, and that keys of training are left alone.
 void check_inference(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);

@@ -62,7 +62,8 @@ void add_ranks(Table& table) {
                        "activations and attention work, and sends keys and values (see cp_mode); "
                        "weights are replicated, so ZeRO divides over cp x dp.",
              .rules = "Divides the sequence; so does 2 cp with zigzag_ring and all_gather. With "
-                      "ulysses it divides the heads and key-value heads of a tensor rank."});
+                      "ulysses it divides the heads and key-value heads of a tensor rank. In "
+                      "inference prompts only, and cp_mode all_gather."});
   table.add("dp", &Plan::dp, ranks,
             {.help = "Data parallelism: replicas that each take a part of the global batch.",
              .advice = "Use it for the ranks that are left once the model fits. A larger dp leaves "
@@ -205,8 +206,10 @@ void add_tensor(Table& table) {
             {.help = "With tp above 1: norms, dropout and residual additions are divided along the "
                      "tokens.",
              .advice = "It saves activation memory for the same bytes on the wire, so it is on. "
-                       "Turn it off to compare with software that lacks it.",
-             .rules = "tp divides the tokens of a micro-batch."});
+                       "Turn it off to compare with software that lacks it. In a pass of inference "
+                       "it is off unless it is given: gathers and reduce-scatters in place of "
+                       "all-reduces, norms of a part of the tokens.",
+             .rules = "tp divides the tokens of a micro-batch; those of a pass are padded."});
   table.add("tensor_chunks", &Plan::tensor_chunks, Limits::between(1, kMostTokens),
             {.help = "Collective matmuls: a gather and the matmul that reads it, or a matmul and "
                      "the scatter of its result, are cut into this many chunks that run side by "
@@ -239,7 +242,8 @@ void add_tensor(Table& table) {
              .advice = "zigzag_ring, the default, hides its messages behind attention. all_gather "
                        "exposes one collective but runs attention in one kernel. ulysses sends "
                        "least with many ranks, as far as there are heads.",
-             .rules = "Needs cp above 1; rings need fused_attention."});
+             .rules = "Needs cp above 1; rings need fused_attention. Inference has all_gather, "
+                      "which is the default there."});
 }
 
 void add_pipeline(Table& table) {
@@ -309,7 +313,8 @@ void add_experts(Table& table) {
                      "two_level: a copy for each node, handed on inside it to each rank that has "
                      "one of the token's experts (DeepEP).",
              .advice = "two_level sends much less between nodes when a token's experts share "
-                       "nodes.",
+                       "nodes. In a pass of inference with all_to_all the library takes its "
+                       "low-latency kernels for few tokens, if it has some.",
              .rules = "two_level needs ep above 1 and ranks of ep that stand in nodes."});
   table.add("expert_node", &Plan::expert_node, ranks,
             {.help = "two_level dispatch: neighbouring ranks of ep that stand in one node.",

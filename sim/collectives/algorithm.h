@@ -54,6 +54,7 @@ struct CollectiveTask {
   const ByteMatrix* matrix = nullptr;            // for a ragged all-to-all; null: equal shards
   const StepList* steps = nullptr;               // kCustom
   std::span<const std::uint32_t> permutation{};  // permute: where each member sends; empty: shift
+  std::optional<ExpertHalf> experts{};           // all-to-all: kernels of serving may run it
 };
 
 struct CollectiveMessage {

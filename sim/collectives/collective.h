@@ -97,6 +97,17 @@ inline constexpr std::array<AlgorithmChoice, kAlgorithmCount> kAlgorithmChoices 
 }();
 std::string_view name_of(AlgorithmChoice choice);  // "ring"
 
+// ExpertHalf says that an all-to-all is half of an exchange of tokens with experts, a copy for each
+// expert: dispatch there, combine back.
+struct ExpertHalf {
+  bool combines = false;
+  std::int64_t tokens = 0;   // of a member; at least 1
+  std::int64_t top_k = 1;    // experts that each goes to
+  std::int64_t experts = 1;  // of all members
+  Bytes token_bytes{};       // of a copy, with its scales
+  friend bool operator==(const ExpertHalf&, const ExpertHalf&) = default;
+};
+
 // GroupDimension is one dimension of a group: its members form a line, a ring, or stand around a
 // switch.
 struct GroupDimension {

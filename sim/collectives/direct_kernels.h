@@ -15,8 +15,10 @@
 //   tokens x top_k x token_bytes sent by each chip:
 //     start + experts x expert_start + max(B / bandwidth, B / (busy units x unit_rate)), where
 //     busy units = min(units of the chip, experts x units_of_expert)
+//   Over several nodes a copy goes straight to the chip of its expert by RDMA: network_start more,
+//   and what leaves the node takes network_fraction of its links
 //
-// Not modelled: other traffic, several nodes, tokens of unequal experts.
+// Not modelled: other traffic inside a node, tokens of unequal experts.
 
 #pragma once
 
@@ -45,6 +47,9 @@ struct TokenExchange {
   Bandwidth bandwidth{};
   Bandwidth unit_rate{};
   double units_of_expert = 1;
+  std::int64_t up_to_tokens = 0;  // of a chip; 0: any number
+  Duration network_start{};
+  double network_fraction = 0;  // 0: chips of one node only
 };
 
 struct ExchangedTokens {

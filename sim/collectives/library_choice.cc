@@ -355,6 +355,46 @@ std::optional<LibraryChoice> by_direct_kernel(const CommunicationLibrary& librar
       .why = library.name + " has a kernel of its own for all-reduces of this size in a node"};
 }
 
+// Returns the library's kernel for half of an exchange with experts; nullopt if it has none for as
+// many tokens, or none over nodes.
+std::optional<LibraryChoice> by_exchange_kernel(const CommunicationLibrary& library,
+                                                const CollectiveTask& task,
+                                                const GroupLinks& links) {
+  if (!task.experts) return std::nullopt;
+  const ExpertHalf& half = *task.experts;
+  const std::optional<TokenExchange>& kernel = half.combines ? library.combine : library.dispatch;
+  if (!kernel || (kernel->up_to_tokens > 0 && half.tokens > kernel->up_to_tokens)) {
+    return std::nullopt;
+  }
+  const bool over_nodes = links.nodes > 1;
+  if (over_nodes && kernel->network_fraction == 0) return std::nullopt;
+  const Duration time = time_of_exchange(*kernel, {.tokens = half.tokens,
+                                                   .top_k = half.top_k,
+                                                   .experts = half.experts,
+                                                   .token_bytes = half.token_bytes,
+                                                   .units = links.units});
+  LibraryChoice choice{
+      .algorithm = AlgorithmChoice::kDirect,
+      .cost = {.start = kernel->start + half.experts * kernel->expert_start,
+               .has_trips = !over_nodes},
+      .protocol = "direct",
+      .why = library.name + " has a kernel of its own for exchanges of this size with experts"};
+  const Duration sending = time - choice.cost.start;
+  const auto bytes = static_cast<double>(task.bytes.value());
+  const double members = links.members;
+  double moving = 0;  // seconds on the links
+  if (links.inside) moving = bytes * (links.cards() - 1) / members / links.inside->value();
+  if (over_nodes) {
+    choice.cost.wire[kNetwork] = 1 / kernel->network_fraction;
+    choice.cost.start += kernel->network_start;
+    const double leaving = bytes * (members - links.cards()) / members;
+    const double rate = value_or_none(links.network) * kernel->network_fraction;
+    moving = std::max(moving, leaving / rate);
+  }
+  choice.cost.start += std::max(Duration(), sending - duration_from_seconds(moving));
+  return choice;
+}
+
 }  // namespace
 
 LibraryChoice choose_with_library(const CommunicationLibrary& library, const CollectiveTask& task,
@@ -368,6 +408,10 @@ LibraryChoice choose_with_library(const CommunicationLibrary& library, const Col
                 "once"};
     }
     return {.algorithm = chosen.choice, .cost = {}, .protocol = {}, .why = std::move(chosen.why)};
+  }
+  if (asked == AlgorithmChoice::kAuto) {
+    auto exchange = by_exchange_kernel(library, task, links);
+    if (exchange) return *std::move(exchange);
   }
   if (moves_messages(task.op)) return by_messages(library, task, chosen, links);
   if (asked == AlgorithmChoice::kAuto) {

@@ -15,7 +15,9 @@
 //
 // A library of serving takes its own kernel for an all-reduce of one node whose switch adds and
 // copies, up to the size that it says (direct_kernels.h): the time is the kernel's closed form, of
-// which the bytes of one reading take their part of the links.
+// which the bytes of one reading take their part of the links. The halves of an exchange with
+// experts (ExpertHalf) take kernels of that library likewise, in one node and, by RDMA, over
+// several.
 //
 // Without a library (ideal) it chooses by closed forms. In a node whose switch adds and copies, the
 // switch takes one trip and S/W, or (n - 1) / n of it if shards are sent. Nothing is faster, unless
@@ -47,6 +49,7 @@ struct GroupLinks {
   std::optional<Bandwidth> network{};  // the slowest route between nodes
   std::optional<Bandwidth> adder{};    // rate at which a compute unit of the chips adds this type
   std::optional<Bandwidth> memory{};   // rate at which a chip's memory reads and writes
+  std::int64_t units = 1;              // compute units of a chip
   bool nvls = false;                   // the switch between the chips of a node adds and copies
   std::optional<Bandwidth> switch_adders{};  // limit on its operands; unset: none
   std::uint32_t cards() const { return of_smallest_node.value_or(members / nodes); }

@@ -188,6 +188,14 @@ FieldTable<TokenExchange> make_exchange_fields() {
             {.help = "How fast one unit of the chip sends.", .required = true});
   table.add("units_of_expert", &Exchange::units_of_expert, Limits::positive(),
             {.help = "Units that work for an expert: few experts leave units idle."});
+  table.add("up_to_tokens", &Exchange::up_to_tokens, Limits::at_least(0),
+            {.help = "Most tokens of a chip for which the kernel is taken; 0: any number."});
+  table.add("network_start", &Exchange::network_start,
+            {.help = "Time beyond the data that several nodes add."});
+  table.add(
+      "network_fraction", &Exchange::network_fraction, Limits::between(0, 1),
+      {.help = "Share of a network link's rate that copies to other nodes reach; 0: the kernel "
+               "is for one node only."});
   return table;
 }
 
@@ -228,8 +236,8 @@ const FieldTable<CommunicationLibrary>& library_fields() {
     static const FieldTable<DirectAllReduce> kDirect = make_direct_fields();
     static const FieldTable<TokenExchange> kExchange = make_exchange_fields();
     table.theme("Serving",
-                "Kernels of serving inside a node, which read and write other chips' memory. No "
-                "step of training takes them.");
+                "Kernels of serving, which read and write other chips' memory. No step of training "
+                "takes the last two.");
     table.group("direct_all_reduce", &Library::direct_all_reduce, kDirect,
                 {.help = "All-reduces of small messages.",
                  .advice = "scripts/fit_direct_kernels.py fits it and the two below.",

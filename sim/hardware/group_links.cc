@@ -49,7 +49,8 @@ GroupLinks links_of(const Cluster& cluster, std::span<const std::uint32_t> chips
                     std::optional<DataType> type) {
   const std::uint32_t of_node = chips_per_node(cluster.places);
   GroupLinks links{.members = static_cast<std::uint32_t>(chips.size()),
-                   .memory = if_given(cluster.chip.memory_bandwidth)};
+                   .memory = if_given(cluster.chip.memory_bandwidth),
+                   .units = std::max<std::int64_t>(1, cluster.chip.communication.units)};
   if (type) links.adder = adder_of(cluster, *type);
   std::vector<std::uint32_t> nodes;
   for (const std::uint32_t chip : chips) nodes.push_back(chip / of_node);

@@ -84,6 +84,7 @@ struct CollectiveWork {
   bool matrix_of_each_group = false;  // group g of the communicator takes the g-th after it
   std::optional<std::uint32_t> permutation{};  // permute: OpGraph::permutations instead of `shift`
   std::optional<std::uint32_t> step_list{};    // kCustom: OpGraph::step_lists
+  std::optional<ExpertHalf> experts{};         // all-to-all: kernels of serving may run it
   friend bool operator==(const CollectiveWork&, const CollectiveWork&) = default;
 };
 

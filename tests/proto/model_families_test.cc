@@ -111,7 +111,10 @@ TEST(ModelFamiliesTest, EveryModelRunsPassesOfInference) {
       ParallelPlan tensor;
       tensor.tp = tensor_ranks(model);
       tensor.dp = kChips / tensor.tp;
-      run_pass(model, inference, tensor);
+      for (const bool divides : {false, true}) {
+        tensor.sequence_parallel = divides;
+        run_pass(model, inference, tensor);
+      }
       ParallelPlan data;
       data.dp = kChips;
       if (model.experts.routed % kChips == 0 && model.experts.routed > 0) data.ep = kChips;
@@ -123,6 +126,15 @@ TEST(ModelFamiliesTest, EveryModelRunsPassesOfInference) {
         run_pass(model, inference, pipeline);
       }
     }
+    const bool keeps_tokens_only = std::ranges::none_of(kinds_of(model), [](const BlockKind& kind) {
+      return kind.has_state() || kind.mixer == Mixer::kSparse || kind.mixer == Mixer::kCross;
+    });
+    if (!keeps_tokens_only) continue;
+    ParallelPlan context;
+    context.cp = 4;
+    context.dp = 2;
+    context.cp_mode = ContextMode::kAllGather;
+    run_pass(model, Inference::kPrefill, context);
   }
 }
 

@@ -22,6 +22,7 @@ using namespace literals;
 ParallelPlan decode() {
   ParallelPlan plan;
   plan.inference = Inference::kDecode;
+  plan.sequence_parallel = false;
   plan.global_batch = 16;
   plan.context = 128;
   return plan;
@@ -49,7 +50,6 @@ TEST(InferencePlanTest, WhatIsLeftOutFollows) {
   complete_inference(small_model(), plan);
   EXPECT_EQ(plan.sequence, 1);
   EXPECT_EQ(plan.microbatch_size, 8);
-  EXPECT_FALSE(plan.sequence_parallel);
   const RequestBatch batch = requests_of(plan);
   ASSERT_EQ(batch.groups.size(), 1U);
   EXPECT_EQ(batch.groups[0],
@@ -163,6 +163,118 @@ TEST(InferencePlanTest, CachesByRequestExchangeQueriesAndResults) {
             Bytes(model.layers * 16 * (queries + keys + results) * 2));
   EXPECT_EQ(requests.memory_peaks[0].by_category[static_cast<std::size_t>(MemoryCategory::kCache)],
             model.layers * 8 * cache_size(model, {}, 1, DataType::kBf16, 128));
+}
+
+Bytes sent_by(const SimulationResult& result, Axis axis) {
+  return result.bytes_by_axis[static_cast<std::size_t>(axis)];
+}
+
+Bytes held_at(const SimulationResult& result, MemoryCategory category) {
+  return result.memory_peaks[0].by_category[static_cast<std::size_t>(category)];
+}
+
+// A gather and a reduce-scatter in place of each all-reduce, and before the head a gather; 15
+// tokens are padded to 16. Norms and residuals of half of the tokens take less.
+TEST(InferencePlanTest, SequenceParallelPassesGatherAndScatter) {
+  const ModelSpec model = small_model();
+  const Cluster cluster = one_node(2, 100_GBps);
+  const auto simulated = [&](bool divides, std::int64_t batch) {
+    ParallelPlan plan = decode();
+    plan.tp = 2;
+    plan.global_batch = batch;
+    plan.sequence_parallel = divides;
+    complete_inference(model, plan);
+    EXPECT_EQ(fields_of(check(plan, model, cluster.places)), Fields{});
+    return simulate(lower(model, plan, cluster.places, cluster.chip, {}), cluster, {});
+  };
+  const std::int64_t stream = 16 * model.hidden * 2;
+  const auto logits = [&](std::int64_t tokens) {
+    return tokens * ((model.vocabulary + 1) / 2 * 2) * 2;
+  };
+  const std::int64_t crossings = 2 * model.layers + 1;
+  EXPECT_EQ(sent_by(simulated(false, 16), Axis::kTensor),
+            Bytes(2 * crossings * stream + logits(16)));
+  EXPECT_EQ(sent_by(simulated(true, 16), Axis::kTensor),
+            Bytes(2 * crossings * stream + logits(16)));
+  EXPECT_EQ(sent_by(simulated(true, 15), Axis::kTensor),
+            Bytes(2 * crossings * stream + logits(15)));
+  EXPECT_LT(simulated(true, 1 << 14).flops.value(), simulated(false, 1 << 14).flops.value());
+}
+
+// Each of 4 context ranks has a quarter of the tokens and of the cache, gathers keys and values of
+// all tokens, those in the cache too, and scores a quarter of the pairs.
+TEST(InferencePlanTest, ContextRanksDividePrompts) {
+  const ModelSpec model = small_model();
+  const Cluster cluster = one_node(4, 100_GBps);
+  const auto graph_of = [&](std::int64_t cp, std::int64_t context) {
+    ParallelPlan plan = decode();
+    plan.inference = Inference::kPrefill;
+    plan.global_batch = 2;
+    plan.sequence = 64;
+    plan.context = context;
+    plan.cp = cp;
+    if (cp > 1) plan.cp_mode = ContextMode::kAllGather;
+    plan.allow_idle_chips = true;
+    complete_inference(model, plan);
+    EXPECT_EQ(fields_of(check(plan, model, cluster.places)), Fields{});
+    return lower(model, plan, cluster.places, cluster.chip, {});
+  };
+  const auto attention_flops = [](const OpGraph& graph) {
+    double flops = 0;
+    for (const ComputeWork& work : graph.compute_works) {
+      for (const Kernel& kernel : work.kernels) {
+        if (kernel.name == "attention") flops = std::max(flops, kernel.flops.value());
+      }
+    }
+    return flops;
+  };
+  const OpGraph whole = graph_of(1, 96);
+  const OpGraph divided = graph_of(4, 96);
+  EXPECT_NEAR(attention_flops(divided), attention_flops(whole) / 4, 1e-6 * attention_flops(whole));
+  const SimulationResult alone = simulate(whole, cluster, {});
+  const SimulationResult together = simulate(divided, cluster, {});
+  const std::int64_t keys = model.kv_heads * (model.head_dim + model.v_dim()) * 2;
+  EXPECT_EQ(sent_by(together, Axis::kContext), Bytes(model.layers * 3 * 2 * 96 * keys));
+  EXPECT_EQ(4 * held_at(together, MemoryCategory::kCache), held_at(alone, MemoryCategory::kCache));
+  EXPECT_EQ(held_at(together, MemoryCategory::kParameters),
+            held_at(alone, MemoryCategory::kParameters));
+
+  ParallelPlan generates = decode();
+  generates.cp = 4;
+  EXPECT_EQ(problems_of(generates), (Fields{"cp", "cp_mode", "sequence"}));
+}
+
+// Both halves of an exchange say what they are; two-level exchanges and steps of training don't.
+TEST(InferencePlanTest, ExchangesWithExpertsSayWhatTheyAre) {
+  ModelSpec model = small_model();
+  model.experts = {.routed = 8, .per_token = 2, .intermediate = 64};
+  const Cluster cluster = one_node(4, 100_GBps);
+  const auto halves = [&](Dispatch dispatch, bool trains) {
+    ParallelPlan plan = decode();
+    plan.dp = plan.ep = 4;
+    plan.dispatch = dispatch;
+    if (trains) {
+      plan.inference = Inference::kNone;
+      plan.sequence = 16;
+      plan.context = 0;
+    }
+    complete_inference(model, plan);
+    EXPECT_EQ(fields_of(check(plan, model, cluster.places)), Fields{});
+    const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
+    simulate(graph, cluster, {});
+    std::vector<ExpertHalf> found;
+    for (const CollectiveWork& work : graph.collective_works) {
+      if (work.experts) found.push_back(*work.experts);
+    }
+    return found;
+  };
+  const Bytes token(2 * model.hidden);
+  const ExpertHalf there{.tokens = 4, .top_k = 2, .experts = 8, .token_bytes = token};
+  ExpertHalf back = there;
+  back.combines = true;
+  EXPECT_EQ(halves(Dispatch::kAllToAll, false), (std::vector{there, back}));
+  EXPECT_TRUE(halves(Dispatch::kTwoLevel, false).empty());
+  EXPECT_TRUE(halves(Dispatch::kAllToAll, true).empty());
 }
 
 TEST(InferencePlanTest, LongerContextsAndLargerBatchesTakeLonger) {

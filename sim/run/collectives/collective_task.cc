@@ -13,7 +13,8 @@ CollectiveTask task_of(const OpGraph& graph, const CollectiveWork& work, GroupId
                       .bytes = work.bytes,
                       .element = size_of(work.type),
                       .root = work.root,
-                      .shift = work.shift};
+                      .shift = work.shift,
+                      .experts = work.experts};
   if (work.byte_matrix) {
     assert(work.op == CollectiveOp::kAllToAll);
     const std::uint32_t own = work.matrix_of_each_group ? group.index() : 0;

@@ -283,7 +283,12 @@ void choose_inference(Choices& choices, RandomJob& job) {
   plan.inference = choices.pick({Inference::kDecode, Inference::kPrefill});
   plan.tp = trained.tp;
   plan.pp = trained.pp;
-  plan.dp = trained.dp * trained.cp;
+  const bool gathers = plan.inference == Inference::kPrefill && trained.cp > 1 &&
+                       keeps_tokens_only(job.model) && choices.one_in(2);
+  plan.cp = gathers ? trained.cp : 1;
+  plan.dp = trained.dp * (gathers ? 1 : trained.cp);
+  if (gathers) plan.cp_mode = ContextMode::kAllGather;
+  plan.sequence_parallel = plan.tp > 1 && choices.one_in(3);
   plan.ep = trained.ep;
   plan.etp = trained.etp;
   if (has_experts(job) && plan.tp > 1) {
@@ -303,6 +308,7 @@ void choose_inference(Choices& choices, RandomJob& job) {
                                    : 512;
   const bool decodes = plan.inference == Inference::kDecode;
   plan.sequence = decodes ? choices.pick({1, 1, 2, 5}) : choices.between(1, longest / 2);
+  if (gathers) plan.sequence = 2 * plan.cp * std::max<std::int64_t>(1, plan.sequence / 16);
   plan.context =
       plan.sequence + (decodes || choices.one_in(2) ? choices.between(1, longest / 2) : 0);
   if (decodes && choices.one_in(3)) {

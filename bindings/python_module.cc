@@ -4,6 +4,7 @@
 // The interpreter's lock is released while a subcommand works. Signals such as Ctrl-C are looked
 // for about every 50 ms of simulation, in the main thread alone, as Python does.
 
+#include <malloc.h>
 #include <pybind11/functional.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -169,6 +170,15 @@ std::vector<std::string> names_in_catalog(const std::string& folder) {
   return {};
 }
 
+// Simulations need much the same memory again and again. Giving it back to the system after each
+// call costs a small run a tenth of its time. These are the bounds to which glibc raises itself
+// once a block of 32 MiB was freed: at most 64 MiB stay with the process.
+void keep_freed_memory() {
+  constexpr int kLargestBlock = 32 << 20;
+  mallopt(M_MMAP_THRESHOLD, kLargestBlock);
+  mallopt(M_TRIM_THRESHOLD, 2 * kLargestBlock);
+}
+
 // What is wrong with a part of an experiment by itself: a model, a cluster or a plan.
 py::list check_part(const std::string& kind, const std::string& file) {
   return list_of(problems_of([&] {
@@ -185,6 +195,7 @@ py::list check_part(const std::string& kind, const std::string& file) {
 PYBIND11_MODULE(_core, module) {
   namespace py = pybind11;
   using namespace stepsim;
+  keep_freed_memory();
   module.doc() = "The compiled part of stepsim. Use the functions of stepsim itself.";
   module.attr("version") = std::string(version());
   module.def(

@@ -14,7 +14,7 @@ packages=(
   libyaml-cpp-dev libtomlplusplus-dev
 )
 # The Python package, a wheel of it, and packages of Debian.
-packing=(python3 python3-dev pybind11-dev python3-setuptools python3-wheel python3-venv dpkg-dev
+packing=(python3 python3-dev pybind11-dev python3-setuptools python3-wheel python3-venv dpkg-dev file
   libopenmpi-dev)
 case "${1:-}" in
   --with-tests)

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "analysis/accuracy/columns.h"
+#include "analysis/accuracy/plan_words.h"
 #include "sim/base/small_letters.h"
 
 namespace stepsim {
@@ -165,7 +166,7 @@ ModelSpec model_of_row(RowReader& row, const MeasuredModel& known, bool dropout)
     model.dropout = dropout;
   }
   model.attention_sinks = known.attention_sinks;
-  if (row.text("moe") == "yes") read_experts(row, known, model);
+  if (says_yes(row.text("moe"))) read_experts(row, known, model);
   return model;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/accuracy/columns.h"
+#include "analysis/accuracy/plan_words.h"
 #include "analysis/accuracy/type_words.h"
 #include "schedules/plan/plan_fields.h"
 #include "schedules/plan/plan_schedule.h"
@@ -59,31 +60,28 @@ void read_attention(const RowReader& row, const ModelSpec& model, ParallelPlan& 
   if (plan.tp > 1) {
     // Without sequence parallelism all tensor ranks would send the same tokens to the experts,
     // which no training does.
-    plan.sequence_parallel =
-        row.text("sequence_parallel").starts_with("yes") || model.experts.routed > 0;
+    plan.sequence_parallel = says_yes(row.text("sequence_parallel")) || model.experts.routed > 0;
   }
   const std::string_view attention = row.text("attention");
   if (attention.empty()) return;
   plan.fused_attention = !attention.starts_with("standard");
 }
 
-void read_schedule(RowReader& row, ParallelPlan& plan) {
-  const std::string_view schedule = row.text("schedule");
+// 1F1B with several chunks a rank is interleaved; interleaved 1F1B has at least two.
+void read_schedule(RowReader& row, std::int64_t layers, ParallelPlan& plan) {
   if (plan.pp == 1) return;
-  const std::int64_t chunks = row.integer_or("virtual_stages", 1);
-  const auto named = [&plan](ScheduleName name, std::int64_t of_a_rank) {
-    plan.schedule = name;
-    if (of_a_rank > 1) plan.chunks = of_a_rank;
-  };
-  if (schedule.starts_with("ZB-2p")) return named(ScheduleName::kZeroBubbleAuto2P, 1);
-  if (schedule.starts_with("ZB-1p")) return named(ScheduleName::kZeroBubbleAuto1P, 1);
-  if (schedule.starts_with("ZB-V")) return named(ScheduleName::kZeroBubbleVAuto, 2);
-  if (schedule.starts_with("interleaved") && chunks > 1) {
-    return named(ScheduleName::kInterleaved, chunks);
-  }
-  const bool is_plain =
-      schedule.starts_with("1F1B") || schedule.starts_with("interleaved") || schedule.empty();
-  if (!is_plain) row.fail(fmt::format("schedule \"{}\" is not known", schedule));
+  const std::string_view words = row.text("schedule");
+  const auto name = schedule_of_words(words);
+  if (!name) return row.fail(fmt::format("schedule \"{}\" is not known", words));
+  plan.schedule = *name;
+  const bool is_interleaved = *name == ScheduleName::kInterleaved;
+  if (!is_interleaved && *name != ScheduleName::kOneForwardOneBackward) return;
+  const std::int64_t usual = is_interleaved && layers >= 2 * plan.pp ? 2 : 1;
+  const std::optional<std::int64_t> given = row.integer("virtual_stages");
+  const std::int64_t chunks = given.value_or(usual);
+  plan.schedule = chunks > 1 ? ScheduleName::kInterleaved : ScheduleName::kOneForwardOneBackward;
+  if (chunks > 1) plan.chunks = chunks;
+  if (chunks > 1 && !given) row.assume(fmt::format("virtual_stages: {}", chunks));
 }
 
 // If the layers don't divide into stages, the stages at both ends, which also hold embedding and
@@ -116,16 +114,21 @@ void read_type(RowReader& row, ParallelPlan& plan) {
 
 void read_overlap(const RowReader& row, ParallelPlan& plan) {
   const std::string_view overlap = row.text("overlap");
-  const std::string_view zero = row.text("zero_stage");
-  const bool divides = zero.starts_with("2") || zero.starts_with("3") || zero.starts_with("FSDP");
   const bool at_the_end =
       overlap.starts_with("no overlap") || overlap.starts_with("no gradient all-reduce");
-  if (at_the_end && !divides) plan.overlap_gradients = false;
+  if (at_the_end && plan.zero < 2) plan.overlap_gradients = false;
   if (contains(overlap, "overlap-param-gather")) plan.overlap_parameters = true;
   const bool tensor = contains(overlap, "TP_COMM_OVERLAP=True") ||
                       contains(overlap, "--tp-comm-overlap") ||
                       contains(overlap, "overlapped with weight-grad");
   if (tensor && plan.tp > 1) plan.overlap_tensor = true;
+  // PyTorch's asynchronous tensor parallelism cuts a gather and its matmul, and a matmul and its
+  // scatter, into a chunk for each rank (_pipelined_all_gather_and_consume and
+  // _pipelined_produce_and_all2all of torch/distributed/_symmetric_memory/__init__.py).
+  const bool in_chunks = contains(overlap, "AsyncTP") || contains(overlap, "async TP") ||
+                         contains(overlap, "Async TP");
+  if (in_chunks && plan.tp > 1 && plan.cp * plan.ep == 1 && plan.sequence_parallel)
+    plan.tensor_chunks = plan.tp;
   // Nobody quantises without a compiler: the casts would cost more than fp8 brings.
   const bool compiled = (contains(overlap, "compile") && !contains(overlap, "no compile")) ||
                         size_of(plan.type) < size_of(plan.activations());
@@ -142,16 +145,10 @@ void read_adapters(RowReader& row, ParallelPlan& plan) {
 }
 
 void read_zero(RowReader& row, ParallelPlan& plan) {
-  const std::string_view zero = row.text("zero_stage");
-  if (zero.starts_with("3")) {
-    plan.zero = 3;
-  } else if (zero == "2" || zero.starts_with("FSDP: optimizer+gradient")) {
-    plan.zero = 2;
-  } else if (zero == "1") {
-    plan.zero = 1;
-  } else if (!zero.empty() && zero != "0" && !zero.starts_with("unknown")) {
-    row.fail(fmt::format("zero_stage \"{}\" is not known", zero));
-  }
+  const std::string_view words = row.text("zero_stage");
+  const auto zero = zero_of_words(words);
+  if (!zero) return row.fail(fmt::format("zero_stage \"{}\" is not known", words));
+  plan.zero = static_cast<int>(*zero);
 }
 
 // Cuts "Megatron-LM core v0.8" into megatron, lm, core and 0.8.
@@ -228,7 +225,7 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
   plan.allow_idle_chips = plan.ranks() % node != 0;
   read_zero(row, plan);
   if (plan.zero == 3) plan.gradient_bucket_parameters.reset();  // FSDP has no buckets
-  read_schedule(row, plan);
+  read_schedule(row, model.layers, plan);
   read_layout(row, model.layers, plan);
   read_type(row, plan);
   guesses = read_recompute(row, model.layers, plan);

@@ -1,0 +1,103 @@
+#include "analysis/accuracy/plan_words.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+
+#include "analysis/accuracy/columns.h"
+#include "sim/base/small_letters.h"
+
+namespace stepsim {
+namespace {
+
+template <typename Value>
+struct Meaning {
+  std::string_view word;  // in small letters, without spaces, "-" and "_"
+  Value value;
+};
+
+// The first that a text has counts.
+constexpr std::array<Meaning<std::int64_t>, 19> kZeroWords = {{
+    {"optimizer+gradient", 2},  // "FSDP: optimizer+gradient" is PyTorch's SHARD_GRAD_OP
+    {"shardgradop", 2},
+    {"zero3", 3},
+    {"stage3", 3},
+    {"fsdp", 3},
+    {"hsdp", 3},
+    {"fullshard", 3},
+    {"fullyshard", 3},
+    {"hybridshard", 3},
+    {"zero2", 2},
+    {"stage2", 2},
+    {"zero1", 1},
+    {"stage1", 1},
+    {"zero0", 0},
+    {"stage0", 0},
+    {"distributedoptimizer", 1},
+    {"distopt", 1},
+    {"distributedadam", 1},
+    {"ddp", 0},
+}};
+
+constexpr std::array<Meaning<ScheduleName>, 20> kScheduleWords = {{
+    {"dualpipev", ScheduleName::kDualPipeV},
+    {"dualpipe", ScheduleName::kDualPipe},
+    {"chimera", ScheduleName::kChimera},
+    {"hanayo", ScheduleName::kHanayo},
+    {"breadthfirst", ScheduleName::kBreadthFirst},
+    {"interleavedzb", ScheduleName::kInterleavedZeroBubble},
+    {"interleavedzero", ScheduleName::kInterleavedZeroBubble},
+    {"zb2p", ScheduleName::kZeroBubbleAuto2P},
+    {"zb1p", ScheduleName::kZeroBubbleAuto1P},
+    {"zbv", ScheduleName::kZeroBubbleVAuto},
+    {"zbh2", ScheduleName::kZeroBubbleH2},
+    {"zbh1", ScheduleName::kZeroBubbleH1},
+    {"zerobubble", ScheduleName::kZeroBubbleH1},
+    {"interleaved/1f1bnotstated", ScheduleName::kOneForwardOneBackward},
+    {"noninterleaved", ScheduleName::kOneForwardOneBackward},
+    {"interleav", ScheduleName::kInterleaved},
+    {"vpp", ScheduleName::kInterleaved},
+    {"gpipe", ScheduleName::kGPipe},
+    {"pipedreamflush", ScheduleName::kOneForwardOneBackward},
+    {"dapple", ScheduleName::kOneForwardOneBackward},
+}};
+
+std::string squeezed(std::string_view text) {
+  std::string result = in_small_letters(text);
+  std::erase_if(result, [](char c) { return c == ' ' || c == '-' || c == '_'; });
+  return result;
+}
+
+template <typename Value>
+std::optional<Value> meaning_of(std::string_view text, std::span<const Meaning<Value>> words) {
+  const auto found = std::ranges::find_if(
+      words, [text](const Meaning<Value>& one) { return text.find(one.word) != text.npos; });
+  return found == words.end() ? std::nullopt : std::optional(found->value);
+}
+
+}  // namespace
+
+bool says_yes(std::string_view text) {
+  const std::string words = squeezed(text);
+  return words == "1" || words == "y" || words == "on" || words.starts_with("yes") ||
+         words.starts_with("true");
+}
+
+std::optional<std::int64_t> zero_of_words(std::string_view text) {
+  const std::string words = squeezed(text);
+  if (is_blank(text) || words.starts_with("no")) return 0;
+  const bool is_digit = words.size() == 1 || words[1] < '0' || words[1] > '9';
+  if (words[0] >= '0' && words[0] <= '3' && is_digit) return words[0] - '0';
+  return meaning_of<std::int64_t>(words, kZeroWords);
+}
+
+std::optional<ScheduleName> schedule_of_words(std::string_view text) {
+  const std::string words = squeezed(text);
+  if (is_blank(text) || words == "none" || words.starts_with("1f1b")) {
+    return ScheduleName::kOneForwardOneBackward;
+  }
+  return meaning_of<ScheduleName>(words, kScheduleWords);
+}
+
+}  // namespace stepsim

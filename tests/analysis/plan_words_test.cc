@@ -1,0 +1,113 @@
+// What tables of training runs say of a plan in words.
+
+#include "analysis/accuracy/plan_words.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/accuracy/training_run.h"
+#include "proto/catalog/measured_tables.h"
+#include "proto/load_experiment.h"
+#include "sim/base/csv_table.h"
+#include "tests/support/temporary_folder.h"
+
+namespace stepsim {
+namespace {
+
+TEST(PlanWordsTest, StagesOfZero) {
+  for (const char* words : {"3", "3 (FSDP)", "ZeRO-3", "zero stage 3", "FSDP2", "Full Shard"}) {
+    EXPECT_EQ(zero_of_words(words), 3) << words;
+  }
+  for (const char* words : {"2", "FSDP: optimizer+gradient", "SHARD_GRAD_OP", "ZeRO-2"}) {
+    EXPECT_EQ(zero_of_words(words), 2) << words;
+  }
+  for (const char* words : {"1", "ZeRO-1", "distributed optimizer", "Distributed_Adam"}) {
+    EXPECT_EQ(zero_of_words(words), 1) << words;
+  }
+  for (const char* words : {"", "0", "no", "none", "unknown (0 in a model)", "DDP"}) {
+    EXPECT_EQ(zero_of_words(words), 0) << words;
+  }
+  for (const char* words : {"12", "4", "some"}) EXPECT_EQ(zero_of_words(words), std::nullopt);
+}
+
+TEST(PlanWordsTest, Schedules) {
+  using enum ScheduleName;
+  const std::vector<std::pair<const char*, ScheduleName>> cases = {
+      {"", kOneForwardOneBackward},
+      {"1F1B (interleaving not stated)", kOneForwardOneBackward},
+      {"interleaved/1F1B not stated", kOneForwardOneBackward},
+      {"non-interleaved 1F1B", kOneForwardOneBackward},
+      {"Interleaved 1F1B, one layer per chunk", kInterleaved},
+      {"VPP", kInterleaved},
+      {"ZB-2p (auto, memory = 2x)", kZeroBubbleAuto2P},
+      {"zb_1p", kZeroBubbleAuto1P},
+      {"ZB-V", kZeroBubbleVAuto},
+      {"Zero Bubble", kZeroBubbleH1},
+      {"ZB-H2", kZeroBubbleH2},
+      {"DualPipe", kDualPipe},
+      {"DualPipeV", kDualPipeV},
+      {"GPipe", kGPipe}};
+  for (const auto& [words, name] : cases) EXPECT_EQ(schedule_of_words(words), name) << words;
+  EXPECT_EQ(schedule_of_words("a new one"), std::nullopt);
+}
+
+TEST(PlanWordsTest, Yes) {
+  for (const char* words : {"yes", "Yes (SP)", "True", "on", "1", "Y"}) {
+    EXPECT_TRUE(says_yes(words)) << words;
+  }
+  for (const char* words : {"", "no", "not stated", "false", "0", "10", "unknown"}) {
+    EXPECT_FALSE(says_yes(words)) << words;
+  }
+}
+
+// A run of Llama 3 70B on 64 H100 with these columns besides.
+TrainingRun run_with(const std::string& columns, const std::string& values) {
+  const std::filesystem::path path = temporary_folder() / "run.csv";
+  std::ofstream(path)
+      << "source_id,chip,chip_count,model,seq_len,global_batch,micro_batch,recompute,"
+         "step_time_s,"
+      << columns << "\nmine,H100,64,llama3-70b,4096,64,1,full,1.0," << values << "\n";
+  return training_run(read_csv(path.string()), 0,
+                      {.hardware = load_hardware(),
+                       .software = load_software(),
+                       .models = load_measured_models(),
+                       .catalog = load_catalog_models()},
+                      "");
+}
+
+TEST(PlanWordsTest, InterleavedHasSeveralChunks) {
+  const TrainingRun open = run_with("pp,dp,schedule", "8,8,interleaved 1F1B");
+  ASSERT_EQ(open.problem, "");
+  EXPECT_EQ(open.experiment.plan.schedule, ScheduleName::kInterleaved);
+  EXPECT_EQ(open.experiment.plan.chunks, 2);
+  EXPECT_EQ(std::ranges::count(open.assumed, "virtual_stages: 2"), 1);
+
+  const ParallelPlan five = run_with("pp,dp,schedule,virtual_stages", "8,8,1F1B,5").experiment.plan;
+  EXPECT_EQ(five.schedule, ScheduleName::kInterleaved);
+  EXPECT_EQ(five.chunks, 5);
+
+  const ParallelPlan one =
+      run_with("pp,dp,schedule,virtual_stages", "8,8,interleaved,1").experiment.plan;
+  EXPECT_EQ(one.schedule, ScheduleName::kOneForwardOneBackward);
+
+  EXPECT_EQ(run_with("pp,dp,schedule", "8,8,DualPipeV").experiment.plan.schedule,
+            ScheduleName::kDualPipeV);
+  EXPECT_EQ(run_with("pp,dp,schedule", "8,8,a new one").problem,
+            "schedule \"a new one\" is not known");
+}
+
+TEST(PlanWordsTest, AsynchronousTensorRanksCutAChunkForEach) {
+  const std::string columns = "tp,dp,sequence_parallel,overlap";
+  EXPECT_EQ(run_with(columns, "8,8,True,FSDP + async TP").experiment.plan.tensor_chunks, 8);
+  EXPECT_EQ(run_with(columns, "8,8,True,FSDP + TP").experiment.plan.tensor_chunks, 1);
+}
+
+}  // namespace
+}  // namespace stepsim

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "cli/session.h"
 #include "cli/standard_output.h"
 
 namespace stepsim {
@@ -27,7 +26,8 @@ void hide_progress() {
 }
 
 ProgressLine::ProgressLine()
-    : hidden_(is_hidden || current_session() != nullptr),
+    : session_(current_session()),
+      hidden_(is_hidden || session_ != nullptr),
       on_terminal_(can_change_a_line()),
       next_(Clock::now() + std::chrono::seconds(on_terminal_ ? 1 : 10)) {}
 
@@ -36,7 +36,7 @@ ProgressLine::~ProgressLine() {
 }
 
 bool ProgressLine::is_due() const {
-  throw_if_stopped();
+  if (!goes_on(session_)) throw SessionStopped();
   return !hidden_ && Clock::now() >= next_;
 }
 

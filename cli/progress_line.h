@@ -7,6 +7,8 @@
 #include <chrono>
 #include <string>
 
+#include "cli/session.h"
+
 namespace stepsim {
 
 // From now on no ProgressLine shows anything: --quiet. Called before work begins.
@@ -19,7 +21,8 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  // Whether show() would draw now. Throws SessionStopped where a session's caller ends the work.
+  // Whether show() would draw now. May be called by any thread of the work. Throws SessionStopped
+  // where a session's caller ends it.
   bool is_due() const;
   void show(const std::string& text);
   void show_at_once(const std::string& text);  // also before it is due
@@ -27,6 +30,7 @@ class ProgressLine {
 
  private:
   using Clock = std::chrono::steady_clock;
+  Session* const session_;  // of the thread that began the work; null: none
   const bool hidden_;
   const bool on_terminal_;
   bool drawn_ = false;

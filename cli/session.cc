@@ -25,10 +25,6 @@ bool goes_on(Session* session) {
   return !session->stopped;
 }
 
-void throw_if_stopped() {
-  if (!goes_on(current_session())) throw SessionStopped();
-}
-
 bool session_progress(void* session, Time, std::uint64_t, std::uint64_t) {
   return goes_on(static_cast<Session*>(session));
 }

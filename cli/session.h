@@ -59,10 +59,8 @@ Session* current_session() noexcept;
 struct SessionStopped {};
 
 // Returns whether the work of a session goes on, as its caller says. Without a session it does.
-// Cheap enough to be called for every progress. The second one is of this thread's session, and
-// throws SessionStopped if it doesn't.
+// Cheap enough to be called for every progress.
 bool goes_on(Session* session);
-void throw_if_stopped();
 
 // Lets simulations in other threads ask, too: the `progress` of ExperimentOptions, whose context is
 // the session. asks_session() is the same for the options of searches and tables, and empty without

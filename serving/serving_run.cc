@@ -6,18 +6,19 @@
 
 #include "serving/requests/random_use.h"
 #include "sim/base/random.h"
+#include "sim/run/simulate.h"
 
 namespace stepsim {
 namespace {
 
 enum ServingEvent : std::uint32_t { kStepEnds, kRequestComes, kRequestReady };
 
-constexpr std::int64_t kStepsBetweenProgress = 1 << 16;
+constexpr std::int64_t kStepsBetweenProgress = 1 << 12;
 
 }  // namespace
 
 ServingRun::ServingRun(const RequestList& requests, const ServingOptions& options,
-                       const ServingCosts& costs, const std::function<void(double)>& progress)
+                       const ServingCosts& costs, const std::function<bool(double)>& progress)
     : requests_(requests), options_(options), costs_(costs), progress_(progress) {
   for (std::size_t i = 0; i < options.models(); ++i) models_.emplace_back(options.model(i));
   make_sequences();
@@ -382,7 +383,8 @@ void ServingRun::begin_step(std::uint32_t replica, Time now) {
     result_.host_hit_tokens += which.step().host_hit_tokens;
     if (options_.records_steps) record_step(replica, *end);
     if (++result_.steps % kStepsBetweenProgress == 0 && progress_) {
-      progress_(static_cast<double>(done_) / static_cast<double>(sequences_.size()));
+      const double share = static_cast<double>(done_) / static_cast<double>(sequences_.size());
+      if (!progress_(share)) throw SimulationInterrupted("while requests were served");
     }
   }
   observe(replica, now);

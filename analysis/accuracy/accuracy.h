@@ -79,7 +79,7 @@ struct PredictOptions {
   // Called when records are done, one call at a time, but from any thread. Returning false ends the
   // run with SimulationInterrupted. May be empty.
   std::function<bool(std::size_t done, std::size_t records)> progress{};
-  // Asked by every thread while it simulates a training run, and ends the run likewise.
+  // Asked by every thread while it simulates a run, and ends the work likewise.
   std::function<bool()> goes_on{};
 };
 

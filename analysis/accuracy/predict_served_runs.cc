@@ -35,9 +35,10 @@ bool was_measured(const CsvTable& table, std::size_t record) {
 using PlanPair = std::pair<ServedPlan, std::optional<ServedPlan>>;
 using Groups = std::map<PlanPair, std::vector<std::size_t>>;
 
-Served serve(const ServedRun& run, PlanTimes& replicas, PlanTimes& decode) {
+Served serve(const ServedRun& run, PlanTimes& replicas, PlanTimes& decode,
+             const std::function<bool()>& goes_on) {
   try {
-    return {.figures = simulate_served_run(run, replicas, decode), .problem = {}};
+    return {.figures = simulate_served_run(run, replicas, decode, goes_on), .problem = {}};
   } catch (const ConfigError& error) {
     const Problem& first = error.problems().front();
     return {.figures = {}, .problem = first.field + ": " + first.message};
@@ -49,14 +50,15 @@ Served serve(const ServedRun& run, PlanTimes& replicas, PlanTimes& decode) {
 // Serves the runs of one pair of plans, one after the other. Throws SimulationInterrupted.
 template <class Done>
 void serve_group(const std::vector<std::size_t>& records, const std::vector<ServedRun>& runs,
-                 std::vector<Served>& served, const Done& done) {
+                 std::vector<Served>& served, const std::function<bool()>& goes_on,
+                 const Done& done) {
   const ServedRun& first = runs[records.front()];
   try {
     PlanTimes replicas(first.plan);
     std::optional<PlanTimes> decode;
     if (first.decode) decode.emplace(*first.decode);
     for (const std::size_t record : records) {
-      served[record] = serve(runs[record], replicas, decode ? *decode : replicas);
+      served[record] = serve(runs[record], replicas, decode ? *decode : replicas, goes_on);
       done(1);
     }
   } catch (const ConfigError& error) {
@@ -82,7 +84,7 @@ std::vector<Served> serve_all(const CsvTable& table, const std::vector<ServedRun
   std::mutex reporting;
   std::size_t finished = 0;
   for_each_in_parallel(work.size(), options.threads, [&](std::size_t i) {
-    serve_group(*work[i], runs, served, [&](std::size_t more) {
+    serve_group(*work[i], runs, served, options.goes_on, [&](std::size_t more) {
       const std::lock_guard lock(reporting);
       report(options, finished += more, runs.size());
     });

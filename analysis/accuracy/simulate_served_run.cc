@@ -75,7 +75,8 @@ void PlanTimes::complete(EngineOptions& engine) {
   if (blocks > 0) engine.kv_blocks = blocks;
 }
 
-ServedFigures simulate_served_run(const ServedRun& run, PlanTimes& replicas, PlanTimes& decode) {
+ServedFigures simulate_served_run(const ServedRun& run, PlanTimes& replicas, PlanTimes& decode,
+                                  const std::function<bool()>& goes_on) {
   const RequestList requests = make_requests(std::array{run.requests});
   ServingOptions options = run.options;
   replicas.complete(options.replicas.options);
@@ -85,7 +86,8 @@ ServedFigures simulate_served_run(const ServedRun& run, PlanTimes& replicas, Pla
   TimedKvTransport transport({});
   ServingResult result = simulate_serving(
       requests, options,
-      {.replicas = replicas.cost(), .decode = &decode.cost(), .transport = &transport});
+      {.replicas = replicas.cost(), .decode = &decode.cost(), .transport = &transport},
+      [&goes_on](double) { return !goes_on || goes_on(); });
   const ServingMetrics metrics = metrics_of(requests, result, {});
   return {.tpot = metrics.tpot.mean,
           .ttft = metrics.ttft.mean,

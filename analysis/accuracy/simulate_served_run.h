@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -44,7 +45,9 @@ struct ServedFigures {
   double output_tokens_per_s = 0;
 };
 
-// Throws ConfigError, ServingStuck. `decode` may be `replicas`.
-ServedFigures simulate_served_run(const ServedRun& run, PlanTimes& replicas, PlanTimes& decode);
+// `goes_on` is asked now and then, and may be empty. `decode` may be `replicas`. Throws
+// ConfigError, ServingStuck; SimulationInterrupted if goes_on() returns false.
+ServedFigures simulate_served_run(const ServedRun& run, PlanTimes& replicas, PlanTimes& decode,
+                                  const std::function<bool()>& goes_on = {});
 
 }  // namespace stepsim

@@ -292,9 +292,10 @@ def catalog(kind: Optional[str] = None, name: Optional[str] = None) -> Any:
 def command(subcommand: str, *words: Any, **options: Any) -> Result:
     """Any subcommand that has --json: command("compare", "a.json", "b.json")."""
     with Files() as files:
-        texts = [os.fspath(one) for one in words]
-        return _call(subcommand, texts + options_of(subcommand, _parts(options, files)), files,
-                     Result)
+        arguments = [*(os.fspath(one) for one in words),
+                     *options_of(subcommand, _parts(options, files))]
+        return interruptible(
+            lambda goes_on: _call(subcommand, arguments, files, Result, goes_on))
 
 
 def plan_keys() -> List[Record]:

@@ -14,6 +14,7 @@
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/serve_search/serve_layouts.h"
+#include "cli/session.h"
 #include "proto/catalog/engine_releases.h"
 #include "serving/search/serve_search.h"
 #include "serving/serving_text.h"
@@ -276,6 +277,7 @@ ExitStatus run_serve_search_command(const std::vector<std::string>& arguments) {
   request.options.progress = [&progress](std::size_t done, std::size_t all) {
     progress.show(static_cast<double>(done) / static_cast<double>(all), "of the layouts");
   };
+  request.options.goes_on = asks_session();
   const ServeSearchResult result = search_serving(layouts, request.options);
   const Answer answer{request, layouts, refused, result};
   Outputs outputs;

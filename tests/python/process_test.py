@@ -25,6 +25,11 @@ dtype,step_time_s
 long,made up,H100,16,8,long,32,1024,4096,16,16,64,32000,1024,yes,no,16384,1,1,16,1,1,1,1,1F1B,0,no,none,bf16,100
 """
 
+# Requests that take longer than a test may.
+LONG_SERVICE = """id,source,grade,model,chip,chips,mode,framework,precision,tp,isl,osl,load,concurrency,num_requests,\
+tpot_mean_s
+long,made up,A,llama3-8b,H100,1,agg,vllm,bf16,1,1000,1000,closed loop,64,1000000,0.01
+"""
 
 def step(plan):
     return without_simulator(stepsim.run(SMALL, plan=plan).to_json())
@@ -103,6 +108,21 @@ class ProcessTest(unittest.TestCase):
             with open(table, "w", encoding="utf-8") as file:
                 file.write(LONG_RUN)
             self.interrupted(f"stepsim.accuracy({table!r}, threads=2)")
+
+    def test_serving_can_be_interrupted(self):
+        requests = "closed:concurrency=64,count=1000000,input=1000,output=2000"
+        self.interrupted(f"stepsim.serve(step_time='1ms', requests={requests!r})")
+
+    def test_a_table_of_served_runs_can_be_interrupted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table = os.path.join(folder, "served.csv")
+            with open(table, "w", encoding="utf-8") as file:
+                file.write(LONG_SERVICE)
+            self.interrupted(f"stepsim.accuracy({table!r}, threads=2)")
+
+    def test_a_serve_search_can_be_interrupted(self):
+        self.interrupted("stepsim.command('serve-search', model='llama3-70b', cluster='dgx-h100-8', "
+                         "input=100, output=50000, most_requests=4096, threads=2)")
 
     def test_a_sweep_can_be_interrupted(self):
         self.interrupted("stepsim.sweep('llama3-70b-dgx-h100-512', jobs=2, plan={'global_batch': 4096}, "

@@ -86,7 +86,7 @@ std::vector<Problem> check(const RequestList& requests, const ServingOptions& op
 
 ServingResult simulate_serving(const RequestList& requests, const ServingOptions& options,
                                const ServingCosts& costs,
-                               const std::function<bool(double)>& progress) {
+                               const std::function<void(double)>& progress) {
   return ServingRun(requests, options, costs, progress).run();
 }
 

@@ -95,10 +95,10 @@ struct ServingStuck : std::runtime_error {
 std::vector<Problem> check(const RequestList& requests, const ServingOptions& options);
 
 // REQUIRES: check() finds nothing. Calls `progress` with the share of requests that have ended now
-// and then, which ends the run with SimulationInterrupted by returning false. Throws ServingStuck;
-// std::logic_error if an always-on check fails.
+// and then, which may throw to end the run. Throws ServingStuck; std::logic_error if an always-on
+// check fails.
 ServingResult simulate_serving(const RequestList& requests, const ServingOptions& options,
                                const ServingCosts& costs,
-                               const std::function<bool(double)>& progress = {});
+                               const std::function<void(double)>& progress = {});
 
 }  // namespace stepsim

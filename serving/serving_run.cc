@@ -6,7 +6,6 @@
 
 #include "serving/requests/random_use.h"
 #include "sim/base/random.h"
-#include "sim/run/simulate.h"
 
 namespace stepsim {
 namespace {
@@ -18,7 +17,7 @@ constexpr std::int64_t kStepsBetweenProgress = 1 << 12;
 }  // namespace
 
 ServingRun::ServingRun(const RequestList& requests, const ServingOptions& options,
-                       const ServingCosts& costs, const std::function<bool(double)>& progress)
+                       const ServingCosts& costs, const std::function<void(double)>& progress)
     : requests_(requests), options_(options), costs_(costs), progress_(progress) {
   for (std::size_t i = 0; i < options.models(); ++i) models_.emplace_back(options.model(i));
   make_sequences();
@@ -383,8 +382,7 @@ void ServingRun::begin_step(std::uint32_t replica, Time now) {
     result_.host_hit_tokens += which.step().host_hit_tokens;
     if (options_.records_steps) record_step(replica, *end);
     if (++result_.steps % kStepsBetweenProgress == 0 && progress_) {
-      const double share = static_cast<double>(done_) / static_cast<double>(sequences_.size());
-      if (!progress_(share)) throw SimulationInterrupted("while requests were served");
+      progress_(static_cast<double>(done_) / static_cast<double>(sequences_.size()));
     }
   }
   observe(replica, now);

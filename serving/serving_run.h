@@ -19,7 +19,7 @@ namespace stepsim {
 class ServingRun {
  public:
   ServingRun(const RequestList& requests, const ServingOptions& options, const ServingCosts& costs,
-             const std::function<bool(double)>& progress);
+             const std::function<void(double)>& progress);
 
   ServingResult run();
 
@@ -91,7 +91,7 @@ class ServingRun {
   const RequestList& requests_;
   const ServingOptions& options_;
   const ServingCosts& costs_;
-  const std::function<bool(double)>& progress_;
+  const std::function<void(double)>& progress_;
 
   IdTable<RequestId, Sequence> sequences_;
   std::vector<std::unique_ptr<Replica>> replicas_;

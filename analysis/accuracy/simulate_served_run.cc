@@ -12,6 +12,7 @@
 #include "proto/load_experiment.h"
 #include "serving/serving_metrics.h"
 #include "sim/base/quantity_text.h"
+#include "sim/run/simulate.h"
 
 namespace stepsim {
 namespace {
@@ -87,7 +88,9 @@ ServedFigures simulate_served_run(const ServedRun& run, PlanTimes& replicas, Pla
   ServingResult result = simulate_serving(
       requests, options,
       {.replicas = replicas.cost(), .decode = &decode.cost(), .transport = &transport},
-      [&goes_on](double) { return !goes_on || goes_on(); });
+      [&goes_on](double) {
+        if (goes_on && !goes_on()) throw SimulationInterrupted("while requests were served");
+      });
   const ServingMetrics metrics = metrics_of(requests, result, {});
   return {.tpot = metrics.tpot.mean,
           .ttft = metrics.ttft.mean,

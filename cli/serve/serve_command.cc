@@ -199,7 +199,6 @@ void simulate(const ServeOptions& options, std::vector<ServedModels>& models, Se
   const double cpu = processor_seconds();
   run.result = simulate_serving(run.requests, options.serving, costs, [&progress](double share) {
     progress.show(share, "of the requests answered");
-    return true;
   });
   sum_up(options, models, run);
   run.cpu_s = processor_seconds() - cpu;

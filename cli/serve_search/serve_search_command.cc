@@ -277,7 +277,9 @@ ExitStatus run_serve_search_command(const std::vector<std::string>& arguments) {
   request.options.progress = [&progress](std::size_t done, std::size_t all) {
     progress.show(static_cast<double>(done) / static_cast<double>(all), "of the layouts");
   };
-  request.options.goes_on = asks_session();
+  request.options.watch = [session = current_session()] {
+    if (!goes_on(session)) throw SessionStopped();
+  };
   const ServeSearchResult result = search_serving(layouts, request.options);
   const Answer answer{request, layouts, refused, result};
   Outputs outputs;

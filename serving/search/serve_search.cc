@@ -108,8 +108,10 @@ class LayoutSearch {
   }
 
   LoadPoint serve(const RequestList& list, std::int64_t requests) {
-    const auto goes_on = [this](double) { return !options_.goes_on || options_.goes_on(); };
-    ServingResult result = simulate_serving(list, serving_, {.replicas = cost_}, goes_on);
+    const auto watch = [this](double) {
+      if (options_.watch) options_.watch();
+    };
+    ServingResult result = simulate_serving(list, serving_, {.replicas = cost_}, watch);
     const ServingMetrics metrics = metrics_of(list, result, options_.objective);
     const std::int64_t chips = layout_.experiment.plan.ranks();
     const auto of_chip = [chips](double rate) { return rate / static_cast<double>(chips); };

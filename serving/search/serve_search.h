@@ -44,9 +44,8 @@ struct ServeSearchOptions {
   std::size_t threads = 1;
   // Called when layouts are done, one call at a time, but from any thread. May be empty.
   std::function<void(std::size_t done, std::size_t all)> progress{};
-  // Asked by every thread while it serves. Returning false ends the search with
-  // SimulationInterrupted. May be empty.
-  std::function<bool()> goes_on{};
+  // Called now and then by every thread that serves, and may throw to end the search. May be empty.
+  std::function<void()> watch{};
 };
 
 // A layout with so many requests at a time.

@@ -90,7 +90,7 @@ std::vector<LinkTotal> totals_alone(const CollectivePlan& plan, const Fabric& fa
     }
   }
   std::ranges::sort(links);
-  links.erase(std::ranges::unique(links).begin(), links.end());
+  links.erase(std::unique(links.begin(), links.end()), links.end());
   const auto of = [&](LinkId link) {
     const auto found = bytes.find(link);
     return found == bytes.end() ? ExactBytes() : found->second;

@@ -18,11 +18,12 @@ PLANS = [{"tp": tp, "dp": 8 // tp, "zero": zero, "sequence": sequence}
          for tp in (1, 2, 4, 8) for zero in (0, 1, 2, 3) for sequence in (512, 1024)]
 
 
-# A row of a table of training runs with tens of millions of ops.
+# A row of a table of training runs with tens of millions of ops. Its software has a host that launches
+# them, so periods that repeat themselves are simulated, too.
 LONG_RUN = """id,source_id,chip,chip_count,chips_per_node,model,layers,hidden,ffn,heads,kv_heads,head_dim,vocab,seq_len,\
 gated_mlp,moe,global_batch,micro_batch,tp,pp,dp,cp,ep,virtual_stages,schedule,zero_stage,sequence_parallel,recompute,\
-dtype,step_time_s
-long,made up,H100,16,8,long,32,1024,4096,16,16,64,32000,1024,yes,no,16384,1,1,16,1,1,1,1,1F1B,0,no,none,bf16,100
+dtype,step_time_s,software
+long,made up,H100,16,8,long,32,1024,4096,16,16,64,32000,1024,yes,no,16384,1,1,16,1,1,1,1,1F1B,0,no,none,bf16,100,megatron-core
 """
 
 # Requests that take longer than a test may.
@@ -30,6 +31,7 @@ LONG_SERVICE = """id,source,grade,model,chip,chips,mode,framework,precision,tp,i
 tpot_mean_s
 long,made up,A,llama3-8b,H100,1,agg,vllm,bf16,1,1000,1000,closed loop,64,1000000,0.01
 """
+
 
 def step(plan):
     return without_simulator(stepsim.run(SMALL, plan=plan).to_json())

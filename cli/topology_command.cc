@@ -102,14 +102,15 @@ struct Measures {
 
 // Kinds of one name are listed separately if their links differ, as they do with faults.
 std::vector<LinksOfAKind> kinds_of(const BuiltTopology& built) {
-  const std::vector<std::string> names = link_kinds(built.fabric, built.places);
+  const LinkKinds names = link_kinds(built.fabric, built.places);
   std::map<std::tuple<std::string, Bandwidth, Duration>, std::size_t> by_key;
   std::vector<LinksOfAKind> kinds;
-  for (std::size_t id = 0; id < names.size(); ++id) {
+  for (std::size_t id = 0; id < names.of_link.size(); ++id) {
     const Link& link = built.fabric.links()[id];
+    const std::string& name = names.names[names.of_link[id]];
     const auto [slot, is_new] =
-        by_key.emplace(std::tuple(names[id], link.bandwidth, link.latency), kinds.size());
-    if (is_new) kinds.push_back({names[id], link.bandwidth, link.latency});
+        by_key.emplace(std::tuple(name, link.bandwidth, link.latency), kinds.size());
+    if (is_new) kinds.push_back({name, link.bandwidth, link.latency});
     ++kinds[slot->second].links;
   }
   return kinds;

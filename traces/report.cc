@@ -421,21 +421,16 @@ class Report : private ReportText {
   };
 
   std::vector<LinkKind> link_kinds() const {
-    const std::vector<std::string> names =
-        stepsim::link_kinds(run_.cluster.fabric, run_.cluster.places);
-    std::map<std::string, LinkKind> by_name;
+    const LinkKinds known = stepsim::link_kinds(run_.cluster.fabric, run_.cluster.places);
+    std::vector<LinkKind> kinds(known.names.size());
+    for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i].name = known.names[i];
     for (const LinkTotal& link : run_.result.links) {
-      const std::string& name = names[link.link.index()];
-      LinkKind& kind = by_name[name];
+      LinkKind& kind = kinds[known.of_link[link.link.index()]];
       if (kind.links == 0 || link.utilization > kind.busiest.utilization) kind.busiest = link;
-      kind.name = name;
       ++kind.links;
       kind.sum += link.utilization;
     }
-    std::vector<LinkKind> kinds;
-    for (const auto& [name, kind] : by_name) {
-      if (kind.busiest.bytes > 0) kinds.push_back(kind);
-    }
+    std::erase_if(kinds, [](const LinkKind& kind) { return !(kind.busiest.bytes > 0); });
     std::ranges::stable_sort(kinds, [](const LinkKind& a, const LinkKind& b) {
       return a.busiest.utilization > b.busiest.utilization;
     });

@@ -99,12 +99,12 @@ class LinkCounters {
 // Returns the kinds of which some link carried anything.
 std::vector<LinkLoad> loads_of_kinds(const Cluster& cluster,
                                      const std::vector<const LinkSeries*>& series) {
-  const std::vector<std::string> kinds = link_kinds(cluster.fabric, cluster.places);
-  std::map<std::string, LinkLoad> loads;
+  const LinkKinds kinds = link_kinds(cluster.fabric, cluster.places);
+  std::map<std::uint32_t, LinkLoad> loads;
   for (std::size_t link = 0; link < series.size(); ++link) {
     if (series[link] == nullptr) continue;
-    LinkLoad& load = loads[kinds[link]];
-    load.name = "all " + kinds[link];
+    LinkLoad& load = loads[kinds.of_link[link]];
+    load.name = "all " + kinds.names[kinds.of_link[link]];
     LinkLoad::Part& part = load.parts[series[link]->link];
     part.series = series[link];
     ++part.links;

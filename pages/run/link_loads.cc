@@ -51,14 +51,14 @@ Json load_over_time(const LinkKindLoad& load, Duration bin_width, Duration whole
 Json link_loads(const FinishedRun& run) {
   const SimulationResult& result = run.result;
   const Duration whole = result.end.since_start;
-  const std::vector<std::string> kinds = link_kinds(run.cluster.fabric, run.cluster.places);
+  const LinkKinds kinds = link_kinds(run.cluster.fabric, run.cluster.places);
   std::map<std::string, double> busiest;
   std::map<std::string, double> bytes;
   for (const LinkTotal& link : result.links) {
-    if (link.link.index() >= kinds.size()) continue;
-    double& most = busiest[kinds[link.link.index()]];
+    if (link.link.index() >= kinds.of_link.size()) continue;
+    double& most = busiest[kinds.name_of(link.link)];
     most = std::max(most, link.utilization);
-    bytes[kinds[link.link.index()]] += link.bytes;
+    bytes[kinds.name_of(link.link)] += link.bytes;
   }
   std::vector<LinkKindLoad> loads = link_kind_loads(run.cluster, result);
   const auto mean_of = [&](const LinkKindLoad& load) {

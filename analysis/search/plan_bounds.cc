@@ -146,10 +146,12 @@ std::vector<Duration> behind_ops(const OpGraph& graph, const Program& program,
 }
 
 // Returns whether the gradients of a unit of these move in a collective of their own: they fill a
-// bucket, and those of the unit before it, made in the same pass, have filled another. Of larger
-// buckets it is not known what they take, as a library may move more in less time.
+// bucket, and those of the unit before it, made in the same pass, have filled another. Each pass of
+// zero 2 begins with a new bucket. Of larger buckets it is not known what they take, as a library
+// may move more in less time.
 bool moves_alone(const std::vector<StageUnit>& units, std::size_t number, bool experts,
-                 std::int64_t bucket) {
+                 const ParallelPlan& plan) {
+  const std::int64_t bucket = plan.bucket_parameters();
   const StageUnit& unit = units[number];
   const auto fills = [&](const StageUnit& one) {
     return one.layer->parameters_of(experts) >= bucket && !one.waits_for_chunks;
@@ -158,9 +160,11 @@ bool moves_alone(const std::vector<StageUnit>& units, std::size_t number, bool e
   // Backwards go down.
   for (std::size_t i = number + 1; i < units.size(); ++i) {
     if (units[i].layer->parameters_of(experts) == 0) continue;
-    return fills(units[i]) && units[i].layer->has_weight_part() == unit.layer->has_weight_part();
+    if (!fills(units[i])) return false;
+    if (plan.zero == 2) continue;
+    return units[i].layer->has_weight_part() == unit.layer->has_weight_part();
   }
-  return false;
+  return plan.zero == 2;
 }
 
 }  // namespace
@@ -338,14 +342,15 @@ void PlanBounds::add_state(const Stage& stage, const Column& column, RankCost& c
         ChunkCost& chunk = cost.chunks[i];
         const auto at = static_cast<std::size_t>(experts);
         if (plan.zero == 3) {
-          const std::int64_t visits = plan.reshard_after_forward ? 2 : 0;
-          chunk.gathers[at] += visits * time(CollectiveOp::kAllGather, unit.gathered(experts),
-                                             plan.weights(), visits, cost.loads_of_microbatch);
+          if (plan.reshard_after_forward) {
+            chunk.gathers[at] += time(CollectiveOp::kAllGather, unit.gathered(experts),
+                                      plan.weights(), 1, chunk.gather_loads);
+          }
           chunk.reductions[at] += time(CollectiveOp::kReduceScatter, unit.reduced(experts),
                                        stage.gradient_type(), 1, cost.loads_of_microbatch);
           continue;
         }
-        if (!moves_alone(units, number, experts, plan.bucket_parameters())) continue;
+        if (!moves_alone(units, number, experts, plan)) continue;
         const std::int64_t parameters = unit.layer->parameters_of(experts);
         chunk.reductions[at] +=
             time(plan.zero >= 1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
@@ -356,6 +361,9 @@ void PlanBounds::add_state(const Stage& stage, const Column& column, RankCost& c
             time(CollectiveOp::kAllGather, parameters, plan.weights(), 1, cost.loads_of_step);
       }
     }
+  }
+  for (const ChunkCost& chunk : cost.chunks) {
+    add_loads(chunk.gather_loads, kVisits, cost.loads_of_microbatch);
   }
   // Others move in buckets of several layers, whose collectives are others.
   if (plan.zero == 3) cost.slowdown = slowdown_of(least_units.value_or(0));

@@ -21,7 +21,8 @@
 //
 // A step that overlaps with the next one (steps_of() is 2) is measured from the end of the first
 // step to the end of the second. The rank that ended the first one still has all of its passes to
-// do, which is the bound.
+// do. No other rank can have begun a backward, so its reductions are all to come, and its gathers
+// but for those of the warm-up.
 //
 // Several threads may ask one object.
 

@@ -12,6 +12,9 @@
 
 namespace stepsim {
 
+// FSDP gathers a layer that often for a micro-batch: for its forward and for its backward.
+inline constexpr std::int64_t kVisits = 2;
+
 // What one chunk of a rank costs for a micro-batch.
 struct ChunkCost {
   std::int32_t stage = 0;
@@ -19,12 +22,13 @@ struct ChunkCost {
   PassCost backward{};  // whole
   PassCost input{};     // the two parts of a split backward
   PassCost weight{};
-  // Picoseconds in which a micro-batch's data of replicas move, one after the other: FSDP's gathers
-  // (dense, experts) and reductions; with zero 2 and less the reductions of all micro-batches
-  // together.
+  // Picoseconds in which data of replicas move, one after the other: FSDP's gathers (dense,
+  // experts) for one visit to each layer; reductions, with zero 2 and 3 of a micro-batch, else of
+  // all together.
   std::array<std::int64_t, 2> gathers{};
   std::array<std::int64_t, 2> reductions{};
   std::array<std::int64_t, 2> parameter_gathers{};  // zero 1 and 2, once a step
+  LinkLoads gather_loads{};                         // FSDP: of one gather of each of its layers
 };
 
 struct RankCost {

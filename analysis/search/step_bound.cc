@@ -175,20 +175,28 @@ struct StepBound {
     // Gathers that the first forwards of the next step don't all wait for may have ended last.
     if (plan.overlap_parameters) return own(rank).backward + rank.optimizer;
     std::int64_t most = std::max(known, from_first_pass(rank));
+    return std::max({most, slowed(rank), moves(rank, {})});
+  }
+  // What moves the state of the rank's replicas in a step, and its optimizer. `early`: by chunk,
+  // how often the gathers of its layers don't count.
+  std::int64_t moves(const RankCost& rank, const std::vector<std::int64_t>& early) const {
     const std::int64_t times = plan.zero >= 2 ? microbatches_of_chunk() : 1;
+    std::int64_t most = traffic(rank, early) + (plan.zero == 3 ? rank.optimizer : 0);
     for (std::size_t experts = 0; experts < 2; ++experts) {
       std::int64_t gathers = 0;
       std::int64_t reductions = 0;
       std::int64_t behind = 0;
-      for (const ChunkCost& chunk : rank.chunks) {
-        gathers += chunk.gathers[experts];
+      for (std::size_t i = 0; i < rank.chunks.size(); ++i) {
+        const ChunkCost& chunk = rank.chunks[i];
+        const std::int64_t left =
+            kVisits * microbatches_of_chunk() - (early.empty() ? 0 : early[i]);
+        gathers += left * chunk.gathers[experts];
         reductions += chunk.reductions[experts];
         behind += chunk.parameter_gathers[experts];
       }
-      const std::int64_t moved = std::max(microbatches_of_chunk() * gathers, times * reductions);
-      most = std::max(most, moved + rank.optimizer + behind);
+      most = std::max(most, std::max(gathers, times * reductions) + rank.optimizer + behind);
     }
-    return std::max({most, slowed(rank), traffic(rank) + (plan.zero == 3 ? rank.optimizer : 0)});
+    return most;
   }
   // The rank's own passes and its optimizer, slowed by its traffic: plan_bounds.h.
   std::int64_t slowed(const RankCost& rank) const {
@@ -199,10 +207,13 @@ struct StepBound {
     const double lost = rank.slowdown * (1 - 1e-6) * static_cast<double>(beside);
     return base + static_cast<std::int64_t>(std::max(0.0, lost));
   }
-  // What the traffic of the rank's replicas occupies its busiest link.
-  std::int64_t traffic(const RankCost& rank) const {
+  // What the traffic of the rank's replicas occupies its busiest link. `early`: as above.
+  std::int64_t traffic(const RankCost& rank, const std::vector<std::int64_t>& early = {}) const {
     LinkLoads loads = rank.loads_of_step;
     add_loads(rank.loads_of_microbatch, microbatches_of_chunk(), loads);
+    for (std::size_t i = 0; i < early.size(); ++i) {
+      add_loads(rank.chunks[i].gather_loads, -early[i], loads);
+    }
     std::int64_t most = 0;
     for (const LinkLoad& load : loads) most = std::max(most, load.busy);
     return most;
@@ -403,12 +414,31 @@ std::int64_t end_of_step(const StepBound& bound, const PipelineSchedule& order, 
   return most;
 }
 
+// Returns, by chunk, how often FSDP may have gathered each layer for a step in which the rank's
+// first backward has not begun: for the forwards before it, and ahead of layers that have not been
+// visited.
+std::vector<std::int64_t> early_gathers(const ParallelPlan& plan, const StepBound& bound,
+                                        const std::vector<PipelineOp>& order, std::size_t chunks) {
+  std::vector<std::int64_t> early(chunks, plan.prefetch + 1);
+  const std::size_t first = gradient_positions(order, chunks).first.value_or(order.size());
+  for (std::size_t i = 0; i < first; ++i) ++early[static_cast<std::size_t>(order[i].chunk)];
+  for (std::int64_t& times : early) {
+    times = std::min(times, kVisits * bound.microbatches_of_chunk());
+  }
+  return early;
+}
+
 // A step that another rank than rank 0 ended the one before. That rank's passes all come later, so
-// every other rank's first backward does, too, and what is behind it in the rank's order.
-std::int64_t end_without_warm_up(const std::vector<RankCost>& ranks, const Play& play) {
+// every other rank's first backward does, too, and what is behind it in the rank's order: all
+// reductions, and gathers for all but the warm-up.
+std::int64_t end_without_warm_up(const StepBound& bound, const PipelineSchedule& order,
+                                 const Play& play) {
   std::int64_t most = 0;
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    most = std::max(most, play.end(rank) + ranks[rank].optimizer);
+  for (std::size_t i = 0; i < bound.ranks.size(); ++i) {
+    const RankCost& rank = bound.ranks[i];
+    most = std::max(
+        {most, play.end(i) + rank.optimizer,
+         bound.moves(rank, early_gathers(bound.plan, bound, order.ranks[i], rank.chunks.size()))});
   }
   return most;
 }
@@ -549,7 +579,7 @@ Duration close_bound(const ParallelPlan& plan, const std::vector<RankCost>& rank
   const std::int64_t whole = end_of_step(bound, *order, play);
   if (steps_of(plan) == 1) return Duration(std::max(quick, whole));
   const Play later(*order, bound.by_stage, true);
-  return Duration(bound.of_two_steps(whole, end_without_warm_up(ranks, later)));
+  return Duration(bound.of_two_steps(whole, end_without_warm_up(bound, *order, later)));
 }
 
 std::vector<std::vector<Duration>> times_behind(const ParallelPlan& plan,

@@ -411,6 +411,30 @@ TEST(SearchTest, JudgesOnePlan) {
 
 // A gather of 1 GB over two nodes is limited by links, not by latencies: the busiest are busy for
 // most of it.
+// Every micro-batch of zero 2 and FSDP moves more than the kernels hide, on all ranks of the
+// pipeline.
+TEST(PlanBoundsTest, AreCloseWhereTrafficOfReplicasDecides) {
+  const SearchPlace place =
+      place_of({"llama3-8b", "dgx-h100-16", "global-batch=64,sequence=1024", "tp=1"});
+  for (const auto& [keys, least] :
+       std::map<std::string, double>{{"zero=2", 0.9},
+                                     {"zero=2,schedule=zb_h1", 0.9},
+                                     {"zero=2,schedule=zbv_hand", 0.9},
+                                     {"zero=3", 0.8},
+                                     {"zero=3,schedule=interleaved_1f1b,chunks=2", 0.8},
+                                     {"zero=3,layout=9,8,8,7", 0.8}}) {
+    const LoadedExperiment loaded =
+        load_start({.model = "llama3-8b",
+                    .cluster = "dgx-h100-16",
+                    .plan = "global-batch=64,sequence=1024,pp=4,dp=4,order=tp-cp-pp-dp," + keys});
+    const PlanVerdict verdict = judge_plan(place, loaded.experiment.plan, {});
+    ASSERT_TRUE(verdict.found) << keys;
+    const double ratio = to_seconds(verdict.step_bound) / to_seconds(verdict.found->step);
+    EXPECT_GT(ratio, least) << keys;
+    EXPECT_LE(ratio, 1) << keys;
+  }
+}
+
 TEST(LoneTimesTest, BusyLinksAreSoForNoLongerThanTheCollective) {
   const SearchPlace place =
       place_of({"llama3-8b", "dgx-h100-16", "global-batch=16,sequence=4096,dp=16", "zero=1"});

@@ -91,6 +91,12 @@ class CollectiveAlgorithm {
   virtual std::optional<CollectiveMessage> message(std::uint32_t lane, std::uint32_t round,
                                                    std::uint32_t member) const = 0;
 
+  // Returns the rounds [first, last) of a lane outside of which `member` sends nothing.
+  virtual std::pair<std::uint32_t, std::uint32_t> sending_rounds(std::uint32_t /*lane*/,
+                                                                 std::uint32_t /*member*/) const {
+    return {0, rounds()};
+  }
+
   // gate() returns the round of another lane that `member` must have finished before it sends in
   // this round. Asked only if gated().
   virtual bool gated() const { return false; }

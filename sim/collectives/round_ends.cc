@@ -4,6 +4,25 @@
 
 namespace stepsim {
 
+namespace {
+
+// Returns the gates of all senders of a lane, by round.
+std::vector<std::vector<LaneGate>> gates_of(const CollectiveAlgorithm& algorithm,
+                                            std::uint32_t lane) {
+  std::vector<std::vector<LaneGate>> gates(algorithm.rounds());
+  if (!algorithm.gated()) return gates;
+  for (std::uint32_t member = 0; member < algorithm.endpoints(); ++member) {
+    const auto [first, last] = algorithm.sending_rounds(lane, member);
+    for (std::uint32_t round = first; round < last; ++round) {
+      if (!algorithm.message(lane, round, member)) continue;
+      if (const auto gate = algorithm.gate(lane, round, member)) gates[round].push_back(*gate);
+    }
+  }
+  return gates;
+}
+
+}  // namespace
+
 Duration end_of_rounds(const CollectiveAlgorithm& algorithm,
                        const std::vector<std::vector<Duration>>& trips) {
   std::vector<std::vector<Duration>> end(algorithm.lanes());
@@ -13,17 +32,15 @@ Duration end_of_rounds(const CollectiveAlgorithm& algorithm,
   while (moved) {
     moved = false;
     for (std::uint32_t lane = 0; lane < algorithm.lanes(); ++lane) {
+      if (end[lane].size() == algorithm.rounds()) continue;
+      const std::vector<std::vector<LaneGate>> gates = gates_of(algorithm, lane);
       while (end[lane].size() < algorithm.rounds()) {
         const auto round = static_cast<std::uint32_t>(end[lane].size());
         Duration start = round == 0 ? Duration{} : end[lane].back();
         bool ready = true;
-        for (std::uint32_t member = 0; algorithm.gated() && member < algorithm.endpoints();
-             ++member) {
-          if (!algorithm.message(lane, round, member)) continue;
-          const auto gate = algorithm.gate(lane, round, member);
-          if (!gate) continue;
-          ready = ready && is_open(*gate);
-          if (ready) start = std::max(start, end[gate->lane][gate->round]);
+        for (const LaneGate& gate : gates[round]) {
+          ready = ready && is_open(gate);
+          if (ready) start = std::max(start, end[gate.lane][gate.round]);
         }
         if (!ready) break;
         end[lane].push_back(start + trips[lane][round]);

@@ -112,11 +112,11 @@ std::optional<std::uint32_t> InNetwork::child(std::uint32_t lane, std::uint32_t 
 void InNetwork::blocks_between(std::uint32_t lane, std::uint32_t node,
                                std::vector<std::uint32_t>& out) const {
   const std::uint32_t tree = tree_of(lane);
-  const std::uint32_t chunk = lane / width() % chunks_;
   if (!sharded()) {
-    out.push_back(tree * chunks_ + chunk);
+    out.push_back(block_of(lane));
     return;
   }
+  const std::uint32_t chunk = lane / width() % chunks_;
   const std::uint32_t piece = tree % trees_of_rail_ * chunks_ + chunk;
   const bool below = is_up(lane) == (task_.op == CollectiveOp::kAllGather);
   const std::vector<std::uint32_t>& owned = owned_[tree][node];
@@ -143,22 +143,30 @@ Bytes InNetwork::bytes_of(std::uint32_t block) const {
 
 // A node of height h sends up in round h, when all nodes below it have. A node of depth d sends
 // down in round d, after its parent.
+std::pair<std::uint32_t, std::uint32_t> InNetwork::sending_rounds(std::uint32_t lane,
+                                                                  std::uint32_t member) const {
+  const std::uint32_t tree = tree_of(lane);
+  const ReductionTree::Node& node = node_of(tree, member);
+  const bool sends = is_up(lane) ? sends_up(tree, member) : node.there && child(lane, member);
+  if (!sends) return {0, 0};
+  const std::uint32_t round = is_up(lane) ? node.height : node.depth;
+  return {round, round + 1};
+}
+
 std::optional<CollectiveMessage> InNetwork::message(std::uint32_t lane, std::uint32_t round,
                                                     std::uint32_t member) const {
+  const auto [first, last] = sending_rounds(lane, member);
+  if (round < first || round >= last) return std::nullopt;
   const std::uint32_t tree = tree_of(lane);
   const ReductionTree::Node& node = node_of(tree, member);
   std::uint32_t lower = member;
   CollectiveMessage result;
   if (is_up(lane)) {
-    if (node.height != round || !sends_up(tree, member)) return std::nullopt;
     result.to = node.parent;
     result.link = node.up;
     result.in_node = node.in_node;
   } else {
-    if (!node.there || node.depth != round) return std::nullopt;
-    const auto served = child(lane, member);
-    if (!served) return std::nullopt;
-    lower = *served;
+    lower = *child(lane, member);
     result.to = lower;
     result.link = node_of(tree, lower).down;
     result.in_node = node_of(tree, lower).in_node;
@@ -166,6 +174,10 @@ std::optional<CollectiveMessage> InNetwork::message(std::uint32_t lane, std::uin
   const bool adds_up = task_.op == CollectiveOp::kAllReduce || task_.op == CollectiveOp::kReduce ||
                        task_.op == CollectiveOp::kBarrier;
   result.reduce = task_.op == CollectiveOp::kReduceScatter || (is_up(lane) && adds_up);
+  if (!sharded()) {
+    result.bytes = bytes_of(block_of(lane));
+    return result;
+  }
   std::vector<std::uint32_t> carried;
   blocks_between(lane, lower, carried);
   for (const std::uint32_t block : carried) result.bytes += bytes_of(block);

@@ -51,6 +51,8 @@ class InNetwork final : public CollectiveAlgorithm {
   std::uint32_t rounds() const override { return height_; }
   std::optional<CollectiveMessage> message(std::uint32_t lane, std::uint32_t round,
                                            std::uint32_t member) const override;
+  std::pair<std::uint32_t, std::uint32_t> sending_rounds(std::uint32_t lane,
+                                                         std::uint32_t member) const override;
   std::uint32_t receives(std::uint32_t lane, std::uint32_t round,
                          std::uint32_t member) const override;
   bool gated() const override { return true; }
@@ -86,6 +88,8 @@ class InNetwork final : public CollectiveAlgorithm {
   bool gets_down(std::uint32_t tree, std::uint32_t node) const;
   // Returns the child that `node` serves in this lane going down; nullopt if there is none.
   std::optional<std::uint32_t> child(std::uint32_t lane, std::uint32_t node) const;
+  // Returns the block that every edge of a lane carries. REQUIRES: !sharded()
+  std::uint32_t block_of(std::uint32_t lane) const { return lane / width(); }
   // Returns the blocks over the edge between `node` and its parent.
   void blocks_between(std::uint32_t lane, std::uint32_t node,
                       std::vector<std::uint32_t>& out) const;

@@ -60,7 +60,8 @@ class Summing {
   void add(std::uint32_t lane, std::uint32_t member) {
     std::optional<CollectiveEdge> edge;
     std::uint32_t number = 0;
-    for (std::uint32_t round = 0; round < algorithm_.rounds(); ++round) {
+    const auto [first, last] = algorithm_.sending_rounds(lane, member);
+    for (std::uint32_t round = first; round < last; ++round) {
       const auto message = algorithm_.message(lane, round, member);
       if (!message) continue;
       CollectiveEdge now{.from = member, .to = message->to};

@@ -67,6 +67,7 @@ class Refinement {
   // Splits the colours of the vertices whose view has changed.
   void split_by_hashes() {
     std::vector<std::uint32_t> touched;  // colours
+    is_touched_.resize(count_, 0);
     for (const std::uint32_t vertex : changed_) {
       is_changed_[vertex] = 0;
       std::uint64_t sum = 0;
@@ -75,10 +76,11 @@ class Refinement {
         sum += mixed(std::uint64_t{half.label} << 32 | colours_[half.other]);
       }
       hashes_[vertex] = sum;
-      touched.push_back(colours_[vertex]);
+      const std::uint32_t colour = colours_[vertex];
+      if (std::exchange(is_touched_[colour], 1) == 0) touched.push_back(colour);
     }
+    for (const std::uint32_t colour : touched) is_touched_[colour] = 0;
     std::ranges::sort(touched);
-    touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
     changed_.clear();
     std::vector<std::uint32_t> moved;
     for (const std::uint32_t colour : touched) split(colour, moved);
@@ -92,28 +94,34 @@ class Refinement {
     const bool is_whole = std::ranges::all_of(
         members, [&](std::uint32_t vertex) { return hashes_[vertex] == first; });
     if (is_whole) return;
-    std::ranges::sort(members, [&](std::uint32_t a, std::uint32_t b) {
-      return hashes_[a] != hashes_[b] ? hashes_[a] < hashes_[b] : a < b;
-    });
-    const std::vector<std::uint32_t> all = std::exchange(members, {});
-    std::pair<std::size_t, std::size_t> largest{0, 0};
-    std::vector<std::pair<std::size_t, std::size_t>> parts;
-    for (std::size_t begin = 0; begin < all.size();) {
-      std::size_t end = begin + 1;
-      while (end < all.size() && hashes_[all[end]] == hashes_[all[begin]]) ++end;
-      parts.emplace_back(begin, end);
-      if (end - begin > largest.second - largest.first) largest = parts.back();
-      begin = end;
+    std::vector<Part> parts = parts_by_hash(std::exchange(members, {}));
+    std::ranges::sort(parts, {}, &Part::hash);
+    const auto largest =
+        std::ranges::max_element(parts, {}, [](const Part& part) { return part.members.size(); });
+    members_[colour] = std::move(largest->members);
+    for (Part& part : parts) {
+      if (part.hash != largest->hash) add_colour(std::move(part.members), moved);
     }
-    for (const auto& part : parts) {
-      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(part.first);
-      const auto end = all.begin() + static_cast<std::ptrdiff_t>(part.second);
-      if (part == largest) {
-        members_[colour].assign(begin, end);
-      } else {
-        add_colour({begin, end}, moved);
+  }
+
+  // The vertices of a colour with one hash.
+  struct Part {
+    std::uint64_t hash = 0;
+    std::vector<std::uint32_t> members;  // ascending
+  };
+  std::vector<Part> parts_by_hash(const std::vector<std::uint32_t>& vertices) const {
+    std::vector<Part> parts;
+    std::unordered_map<std::uint64_t, std::size_t> places;  // by hash; looked up only
+    std::size_t place = 0;                                  // of the vertex before
+    for (const std::uint32_t vertex : vertices) {
+      const std::uint64_t hash = hashes_[vertex];
+      if (parts.empty() || parts[place].hash != hash) {
+        place = places.try_emplace(hash, parts.size()).first->second;
+        if (place == parts.size()) parts.push_back({.hash = hash, .members = {}});
       }
+      parts[place].members.push_back(vertex);
     }
+    return parts;
   }
 
   void add_colour(std::vector<std::uint32_t> members, std::vector<std::uint32_t>& moved) {
@@ -162,6 +170,7 @@ class Refinement {
   std::vector<std::uint64_t> hashes_;                // by vertex
   std::vector<std::uint32_t> changed_;               // vertices to look at again
   std::vector<std::uint8_t> is_changed_;
+  std::vector<std::uint8_t> is_touched_;  // by colour
 };
 
 }  // namespace

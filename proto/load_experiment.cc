@@ -322,9 +322,8 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message,
   std::optional<BuiltTopology> built;
   if (has_cluster) {
     experiment.cluster = to_cluster(message.cluster(), problems);
-    if (check(experiment.cluster.topology, experiment.cluster.faults).empty() &&
-        message.cluster().topology_case() != file::Cluster::TOPOLOGY_NOT_SET) {
-      built = build_topology(experiment.cluster.topology, experiment.cluster.faults);
+    if (message.cluster().topology_case() != file::Cluster::TOPOLOGY_NOT_SET) {
+      built = build_if_valid(experiment.cluster.topology, experiment.cluster.faults);
     }
   }
   read_fields(message.variation(), variation_fields(), experiment.variation, "variation.",

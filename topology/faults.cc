@@ -130,6 +130,7 @@ class RouterRoundFaults : public Router {
 }  // namespace
 
 std::vector<Problem> check(const Faults& faults, const BuiltTopology& built) {
+  if (faults.links.empty()) return {};
   SpecChecks checks;
   const Damage damage = damage_of(faults, built.fabric);
   for (std::size_t i = 0; i < faults.links.size(); ++i) {

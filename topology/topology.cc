@@ -39,6 +39,13 @@ std::vector<Problem> check(const TopologySpec& spec, const Faults& faults) {
   return under("faults", check(faults, build_checked(spec)));
 }
 
+std::optional<BuiltTopology> build_if_valid(const TopologySpec& spec, const Faults& faults) {
+  if (!check(spec).empty()) return std::nullopt;
+  BuiltTopology built = build_checked(spec);
+  if (!check(faults, built).empty()) return std::nullopt;
+  return apply(faults, std::move(built));
+}
+
 BuiltTopology build_topology(const TopologySpec& spec, const Faults& faults) {
   throw_if_any(check(spec));
   BuiltTopology built = build_checked(spec);

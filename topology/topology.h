@@ -12,6 +12,7 @@
 
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -39,6 +40,9 @@ std::vector<Problem> check(const TopologySpec& spec);
 
 // Also returns those of its faults, if it can be built: "faults.links[0].link".
 std::vector<Problem> check(const TopologySpec& spec, const Faults& faults);
+
+// Returns nullopt if check() finds a problem.
+std::optional<BuiltTopology> build_if_valid(const TopologySpec& spec, const Faults& faults);
 
 // Throws ConfigError with every problem, named as by check().
 BuiltTopology build_topology(const TopologySpec& spec, const Faults& faults = {});

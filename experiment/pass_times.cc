@@ -1,5 +1,6 @@
 #include "experiment/pass_times.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -34,10 +35,16 @@ Duration PassTimes::of(const RequestBatch& batch) {
   if (precision_ == Precision::kExact) return simulated(batch);
   const std::int64_t outputs = batch.outputs();
   Duration time = mixing(batch);
-  if (outputs == batch.tokens()) return time + at(generations_, outputs);
+  const bool all_generate = std::ranges::all_of(batch.groups, &RequestGroup::generates);
+  if (all_generate) return time + at(generations_, outputs);
+  if (outputs == batch.tokens()) return time + at(outputs_beside_prompts(), outputs);
   time += at(prompts_, batch.tokens());
-  if (outputs > 1) time += at(generations_, outputs) - at(prompts_, outputs);
+  if (outputs > 1) time += at(outputs_beside_prompts(), outputs) - at(prompts_, outputs);
   return time;
+}
+
+PassTimes::Curve& PassTimes::outputs_beside_prompts() {
+  return experiment_.plan.dispatch == Dispatch::kAuto ? beside_prompts_ : generations_;
 }
 
 Duration PassTimes::simulated(const RequestBatch& batch) {
@@ -65,7 +72,10 @@ Duration PassTimes::point(Curve& curve, std::int64_t tokens) {
   const auto known = curve.points.find(tokens);
   if (known != curve.points.end()) return known->second;
   const RequestBatch batch = one_group(tokens, curve.generates);
+  const Dispatch dispatch = experiment_.plan.dispatch;
+  if (curve.beside_prompts) experiment_.plan.dispatch = Dispatch::kTwoLevel;
   const Duration rest = simulated(batch) - mixing(batch);
+  experiment_.plan.dispatch = dispatch;
   curve.points.emplace(tokens, rest);
   return rest;
 }

@@ -9,6 +9,9 @@
 //
 //   T(batch) = mixing(batch) + P(tokens) + [D(outputs) - P(outputs)]
 //
+// With dispatch = auto, D of this sum is of passes whose tokens travel as those of P do
+// (experiment/pass_dispatch.h); a batch in which all requests generate has a D of its own.
+//
 // mixing is the time of the kernels that depend on contexts (TokenMixing), summed over all layers.
 // P(n) is what remains of a simulated pass over one prompt of n tokens, and D(n) of one in which n
 // requests generate: they differ by the head, which a prompt needs for its last token only.
@@ -59,11 +62,13 @@ class PassTimes {
   // What remains of passes without mixing, by the number of tokens.
   struct Curve {
     bool generates = false;
+    bool beside_prompts = false;  // generates: tokens travel as in a pass that has prompts, too
     std::map<std::int64_t, Duration> points{};
     std::set<std::pair<std::int64_t, std::int64_t>> straight{};  // intervals of points
   };
 
   Duration mixing(const RequestBatch& batch) const;
+  Curve& outputs_beside_prompts();
   Duration at(Curve& curve, std::int64_t tokens);
   Duration point(Curve& curve, std::int64_t tokens);
   bool is_straight(Curve& curve, std::int64_t low, std::int64_t high);
@@ -75,6 +80,7 @@ class PassTimes {
   TokenMixing mixing_;
   Curve prompts_{.generates = false};
   Curve generations_{.generates = true};
+  Curve beside_prompts_{.generates = true, .beside_prompts = true};
   std::uint64_t simulations_ = 0;
 };
 

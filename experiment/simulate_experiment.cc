@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiment/build_cluster.h"
+#include "experiment/pass_dispatch.h"
 #include "experiment/pipeline_times.h"
 #include "schedules/lowering/lower.h"
 #include "schedules/plan/plan_schedule.h"
@@ -59,7 +60,9 @@ SimulationOptions simulation_options(const ExperimentOptions& options, const Par
 OpGraph lower_experiment(const Experiment& experiment, const Cluster& cluster,
                          const ExperimentOptions& options) {
   const PipelineCosts costs = pipeline_times(experiment.model, experiment.plan, cluster);
-  OpGraph graph = lower(experiment.model, experiment.plan, cluster.places, cluster.chip, costs);
+  ParallelPlan plan = experiment.plan;
+  plan.dispatch = dispatch_of_pass(plan, cluster.library, cluster.places);
+  OpGraph graph = lower(experiment.model, plan, cluster.places, cluster.chip, costs);
   choose_algorithms(options, graph);
   vary(experiment.variation, options.seed, graph);
   return graph;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "experiment/pass_dispatch.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/catalog_reference.h"
 #include "proto/experiment.pb.h"
@@ -260,6 +261,16 @@ void balance(Experiment& experiment, ProblemList& problems) {
   plan.balanced = false;
 }
 
+// Chooses dispatch=auto where the plan doesn't say how tokens travel and its software would.
+void choose_dispatch(const Places& places, Experiment& experiment) {
+  ParallelPlan& plan = experiment.plan;
+  if (!chooses_dispatch_by_pass(plan, experiment.cluster.library)) return;
+  plan.dispatch = Dispatch::kAuto;
+  if (!check(experiment.model).empty() || !check(experiment, places).empty()) {
+    plan.dispatch = Dispatch::kAllToAll;
+  }
+}
+
 ServedLoad to_served_load(const file::Experiment& message, ProblemList& problems) {
   ServedLoad served;
   if (!message.has_serve()) return served;
@@ -336,6 +347,8 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message,
         take_published_types(message.plan().has_dtype(), experiment.cluster.chip, experiment);
       }
       balance(experiment, problems);
+      const bool may_choose = built && problems.empty() && !message.plan().has_dispatch();
+      if (may_choose) choose_dispatch(built->places, experiment);
     }
     if (!built) problems.mark_reported("plan.ranks");
     if (has_rules) problems.add(check_loaded(experiment, has_model, built));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analysis/search/step_bound.h"
+#include "experiment/pass_dispatch.h"
 #include "schedules/lowering/optimizer.h"
 #include "schedules/lowering/stage_contents.h"
 #include "schedules/lowering/stage_lowering.h"
@@ -172,12 +173,15 @@ bool moves_alone(const std::vector<StageUnit>& units, std::size_t number, bool e
 std::shared_ptr<PlanBounds::Shares> PlanBounds::shares_of(const ParallelPlan& plan) {
   const bool has_matrix = routes_by_matrix(model_, plan);
   return remembered(mutex_, shares_, share_key(plan, has_matrix), [&] {
+    ParallelPlan lowered = plan;
+    lowered.dispatch = dispatch_of_pass(plan, cluster_.library, cluster_.places);
     ExpertExchange exchange;
-    if (has_matrix) {
-      exchange = expert_exchange(
-          model_, plan, token_routing(part_of_model(model_, shard_of(plan, {}))), cluster_.places);
+    if (routes_by_matrix(model_, lowered)) {
+      exchange = expert_exchange(model_, lowered,
+                                 token_routing(part_of_model(model_, shard_of(lowered, {}))),
+                                 cluster_.places);
     }
-    return std::make_shared<Shares>(Shares{lower_model(model_, plan, {}, exchange),
+    return std::make_shared<Shares>(Shares{lower_model(model_, lowered, {}, exchange),
                                            std::make_unique<LayerCosts>(cluster_.chip, times_)});
   });
 }

@@ -9,6 +9,7 @@ namespace stepsim {
 
 void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   const ExpertSpec& experts = model.experts;
+  const std::string dispatch(name_of(plan.dispatch));
   if (experts.routed == 0) {
     for (const auto& [field, value] : {std::pair{"ep", plan.ep}, std::pair{"etp", plan.etp}}) {
       rules.require(value <= 1, field,
@@ -21,7 +22,7 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
           "is " + std::to_string(value.value_or(0)) + ", but the model has no routed experts: 0");
     }
     rules.require(plan.dispatch == Dispatch::kAllToAll, "dispatch",
-                  "is two_level, but the model has no routed experts: all_to_all");
+                  "is " + dispatch + ", but the model has no routed experts: all_to_all");
     for (const auto& [field, value] :
          {std::pair{"overlap_expert_parallel", plan.overlap_expert_parallel},
           std::pair{"overlap_shared_experts", plan.overlap_shared_experts}}) {
@@ -36,11 +37,11 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
     return;
   }
   rules.require(plan.dispatch == Dispatch::kAllToAll || plan.ep != 1, "dispatch",
-                "is two_level, but with ep = 1 nothing is sent: all_to_all, or ep above 1");
-  rules.require(plan.dispatch == Dispatch::kTwoLevel || !plan.expert_node, "expert_node",
+                "is " + dispatch + ", but with ep = 1 nothing is sent: all_to_all, or ep above 1");
+  rules.require(plan.dispatch != Dispatch::kAllToAll || !plan.expert_node, "expert_node",
                 "is " + std::to_string(plan.expert_node.value_or(0)) +
                     ", but only dispatch = two_level knows nodes: 0, or two_level");
-  rules.require(plan.dispatch == Dispatch::kTwoLevel || !plan.node_limit, "node_limit",
+  rules.require(plan.dispatch != Dispatch::kAllToAll || !plan.node_limit, "node_limit",
                 "is " + std::to_string(plan.node_limit.value_or(0)) +
                     ", but a copy for each expert goes straight to it (dispatch = all_to_all): 0, "
                     "or dispatch = two_level");
@@ -79,10 +80,11 @@ void check_expert_places(const ParallelPlan& plan, const ModelSpec& model, const
   // A load that no routing can have is reported with the model.
   if (!routes_by_matrix(model, plan) || !check(model).empty()) return;
   std::int64_t node = plan.ep;
-  if (plan.dispatch == Dispatch::kTwoLevel) {
+  if (plan.dispatch != Dispatch::kAllToAll) {
     node = ranks_of_expert_node(plan, places);
     rules.require(node > 0, "dispatch",
-                  "is two_level, but the " + std::to_string(plan.ep) +
+                  "is " + std::string(name_of(plan.dispatch)) + ", but the " +
+                      std::to_string(plan.ep) +
                       " ranks of ep do not stand in nodes, as many in each and in the same places "
                       "of it: all_to_all, or another order or map");
     if (node == 0) return;

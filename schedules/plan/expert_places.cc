@@ -47,7 +47,7 @@ std::int64_t ranks_of_expert_node(const ParallelPlan& plan, const Places& places
 
 bool routes_by_matrix(const ModelSpec& model, const ParallelPlan& plan) {
   const bool uneven = !model.experts.load.empty() || model.experts.capacity_factor > 0;
-  return plan.ep > 1 && (plan.dispatch == Dispatch::kTwoLevel || uneven);
+  return plan.ep > 1 && (plan.dispatch != Dispatch::kAllToAll || uneven);
 }
 
 ExpertRouting expert_routing(const ModelSpec& model, const ParallelPlan& plan, std::int64_t node) {
@@ -59,7 +59,7 @@ ExpertRouting expert_routing(const ModelSpec& model, const ParallelPlan& plan, s
                         .load = model.experts.load,
                         .copies = TokenCopies::kPerExpert,
                         .capacity_factor = model.experts.capacity_factor};
-  if (plan.dispatch != Dispatch::kTwoLevel) return routing;
+  if (plan.dispatch == Dispatch::kAllToAll) return routing;
   routing.copies = node < plan.ep ? TokenCopies::kPerNode : TokenCopies::kPerMember;
   routing.members_of_node = static_cast<std::uint32_t>(node);
   routing.node_limit = static_cast<std::uint32_t>(plan.node_limit.value_or(0));

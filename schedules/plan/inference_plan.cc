@@ -25,6 +25,8 @@ void check_training(const ParallelPlan& plan, Rules& rules) {
                 "is " + std::string(plan.expert_type ? name_of(*plan.expert_type) : "") + but);
   rules.require(plan.expert_spread == 1, "expert_spread", "is not 1" + but);
   rules.require(plan.cache_split == CacheSplit::kHeads, "cache_split", "is requests" + but);
+  rules.require(plan.dispatch != Dispatch::kAuto, "dispatch",
+                "is auto, but the plan is of training: all_to_all or two_level");
   rules.require(!plan.cache_type, "cache_dtype",
                 "is " + std::string(plan.cache_type ? name_of(*plan.cache_type) : "") + but);
 }

@@ -57,7 +57,7 @@ std::string_view name_of(CudaGraphs graphs) {
 }
 
 std::string_view name_of(Dispatch dispatch) {
-  constexpr std::array<std::string_view, kDispatches> kNames = {"all_to_all", "two_level"};
+  constexpr std::array<std::string_view, kDispatches> kNames = {"all_to_all", "two_level", "auto"};
   return kNames[static_cast<std::size_t>(dispatch)];
 }
 

@@ -96,8 +96,9 @@ enum class Dispatch : std::uint8_t {
   kAllToAll,  // a copy of the token for each expert that it was routed to
   kTwoLevel,  // a copy for each node, along the rail, handed on inside it to each rank that has one
               // of the token's experts (DeepEP, arXiv 2412.19437, section 3.2)
+  kAuto,      // one of these two for each pass of inference (experiment/pass_dispatch.h)
 };
-inline constexpr std::size_t kDispatches = 2;
+inline constexpr std::size_t kDispatches = 3;
 std::string_view name_of(Dispatch dispatch);  // "all_to_all"
 
 // What the host launches as one graph, at the cost of one launch.

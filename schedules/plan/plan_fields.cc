@@ -308,14 +308,20 @@ void add_pipeline(Table& table) {
 void add_experts(Table& table) {
   const Limits ranks = Limits::between(1, kMostRanks).or_zero();
   table.theme("Experts");
-  table.add("dispatch", &Plan::dispatch,
-            {.help = "How tokens travel to their experts. all_to_all: a copy for each expert. "
-                     "two_level: a copy for each node, handed on inside it to each rank that has "
-                     "one of the token's experts (DeepEP).",
-             .advice = "two_level sends much less between nodes when a token's experts share "
-                       "nodes. In a pass of inference with all_to_all the library takes its "
-                       "low-latency kernels for few tokens, if it has some.",
-             .rules = "two_level needs ep above 1 and ranks of ep that stand in nodes."});
+  table.add(
+      "dispatch", &Plan::dispatch,
+      {.help = "How tokens travel to their experts. all_to_all: a copy for each expert. "
+               "two_level: a copy for each node, handed on inside it to each rank that has "
+               "one of the token's experts (DeepEP). auto: passes of inference in which all "
+               "requests generate go by all_to_all, if the library has low-latency kernels "
+               "for as many tokens, others by two_level (SGLang: deepep-mode auto).",
+       .advice = "two_level sends much less between nodes when a token's experts share "
+                 "nodes. In a pass of inference with all_to_all the library takes its "
+                 "low-latency kernels for few tokens, if it has some.",
+       .rules = "two_level and auto need ep above 1 and ranks of ep that stand in nodes; auto "
+                "needs inference.",
+       .unset = "all_to_all; auto in passes with tp = 1 where the library has low-latency "
+                "kernels and the ranks of ep stand in nodes"});
   table.add("expert_node", &Plan::expert_node, ranks,
             {.help = "two_level dispatch: neighbouring ranks of ep that stand in one node.",
              .advice = "Give it to have the placement checked; it must equal the cluster's number.",

@@ -60,6 +60,17 @@ TEST(PassTimesTest, AreWithinHalfAPercentOfSimulatedPasses) {
   EXPECT_LT(worst_error(serving("nemotron-h-8b", "dgx-h100-8", "tp=8")), 0.005);
 }
 
+// Tokens travel otherwise in passes that have prompts: dispatch=auto.
+TEST(PassTimesTest, PassesThatChooseTheirDispatchToo) {
+  const Experiment experiment =
+      load_experiment({.model = "deepseek-v2-lite",
+                       .cluster = "dgx-h100-16",
+                       .plan = "inference=decode,batch=16,context=100,dp=16,ep=16",
+                       .library = "sglang-0.5-hopper"});
+  ASSERT_EQ(experiment.plan.dispatch, Dispatch::kAuto);
+  EXPECT_LT(worst_error(experiment), 0.005);
+}
+
 TEST(PassTimesTest, ExactOnesAreSimulated) {
   const Experiment experiment = serving("llama3-8b", "dgx-h100-8", "tp=8");
   PassTimes times(experiment, cluster_for_steps(experiment), {}, PassTimes::Precision::kExact);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "experiment/build_cluster.h"
@@ -117,6 +118,91 @@ TEST(DeepEpTest, APassThatGeneratesTakesThem) {
   EXPECT_LT(with.step_time, without.step_time);
   EXPECT_EQ(with.bytes_by_axis[axis], without.bytes_by_axis[axis]);
   EXPECT_NE(by_node.bytes_by_axis[axis], with.bytes_by_axis[axis]);
+}
+
+// ---- dispatch = auto ----
+
+struct Way {
+  std::string library;
+  std::string plan;
+  std::string dispatch{};  // empty: not given
+};
+
+Experiment sent(const Way& way) {
+  return load_experiment(
+      {.model = "deepseek-v2-lite",
+       .cluster = "dgx-h100-16",
+       .plan = way.plan + (way.dispatch.empty() ? "" : ",dispatch=") + way.dispatch,
+       .library = way.library});
+}
+
+Duration step_of(const Way& way) {
+  const Experiment experiment = sent(way);
+  return simulate_experiment(experiment, cluster_for_steps(experiment), {})
+      .runs.front()
+      .result.step_time;
+}
+
+constexpr const char* kSglang = "sglang-0.5-hopper";
+const std::string kFew = "inference=decode,dp=16,ep=16,batch=1024,context=1024";
+const std::string kMany = "inference=decode,dp=16,ep=16,batch=16400,context=64";
+const std::string kPrompts = "inference=prefill,dp=16,ep=16,batch=16,sequence=512";
+const std::string kBoth = kFew + ",prefill_tokens=256";
+
+// Passes that generate take the low-latency kernels, up to as many tokens as those have room for;
+// all that have prompts take the normal ones, also with few tokens.
+TEST(DeepEpTest, AutoChoosesByPass) {
+  for (const auto& [plan, dispatch] :
+       {std::pair{kFew, "all_to_all"}, std::pair{kMany, "two_level"},
+        std::pair{kPrompts, "two_level"}, std::pair{kBoth, "two_level"}}) {
+    const Duration chosen = step_of({kSglang, plan, "auto"});
+    EXPECT_EQ(chosen, step_of({kSglang, plan, dispatch})) << plan;
+    const bool few = dispatch == std::string("all_to_all");
+    EXPECT_NE(chosen, step_of({kSglang, plan, few ? "two_level" : "all_to_all"})) << plan;
+    EXPECT_EQ(chosen, step_of({kSglang, plan})) << plan;
+  }
+}
+
+TEST(DeepEpTest, WithoutLowLatencyKernelsAutoIsTwoLevel) {
+  const std::string nccl = "nccl-2.29-hopper";
+  EXPECT_EQ(step_of({nccl, kFew, "auto"}), step_of({nccl, kFew, "two_level"}));
+}
+
+// Where the plan says nothing, auto is the choice of software that has both kinds of kernels, if
+// the plan can have it.
+TEST(DeepEpTest, AutoIsTheDefaultOfLibrariesWithBothKinds) {
+  const auto chosen = [](const Way& way) { return sent(way).plan.dispatch; };
+  EXPECT_EQ(chosen({kSglang, kFew}), Dispatch::kAuto);
+  EXPECT_EQ(chosen({kSglang, kFew, "all_to_all"}), Dispatch::kAllToAll);
+  EXPECT_EQ(chosen({kSglang, kFew, "two_level"}), Dispatch::kTwoLevel);
+  EXPECT_EQ(chosen({"nccl-2.29-hopper", kFew}), Dispatch::kAllToAll);
+  const std::string tensor = "inference=decode,tp=16,batch=64,context=1024";
+  EXPECT_EQ(chosen({kSglang, tensor + ",ep=16"}), Dispatch::kAllToAll);
+  const std::string training = "dp=16,ep=16,global_batch=16,sequence=512";
+  EXPECT_EQ(chosen({kSglang, training}), Dispatch::kAllToAll);
+  // Ranks of ep that stand in different places of the two nodes.
+  const std::string uneven =
+      "inference=decode,dp=12,ep=4,batch=48,context=64,allow_idle_chips=true";
+  EXPECT_NO_THROW(sent({kSglang, uneven + ",chips_per_domain=6"}));
+  EXPECT_EQ(chosen({kSglang, uneven + ",chips_per_domain=6"}), Dispatch::kAllToAll);
+}
+
+TEST(DeepEpTest, AutoIsRefusedWhereNothingIsToBeChosen) {
+  const auto problems = [](const std::string& plan) {
+    std::string text;
+    try {
+      sent({kSglang, plan, "auto"});
+    } catch (const ConfigError& error) {
+      for (const Problem& problem : error.problems()) {
+        text += problem.field + " " + problem.message + "\n";
+      }
+    }
+    return text;
+  };
+  EXPECT_EQ(problems("dp=16,ep=16,global_batch=16,sequence=512"),
+            "plan.dispatch is auto, but the plan is of training: all_to_all or two_level\n");
+  EXPECT_EQ(problems("inference=decode,dp=16,batch=64,context=64"),
+            "plan.dispatch is auto, but with ep = 1 nothing is sent: all_to_all, or ep above 1\n");
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+#include "experiment/pass_dispatch.h"
+
+#include <algorithm>
+
+#include "schedules/plan/expert_places.h"
+#include "schedules/plan/inference_plan.h"
+
+namespace stepsim {
+
+Dispatch dispatch_of_pass(const ParallelPlan& plan, const CommunicationLibrary& library,
+                          const Places& places) {
+  if (plan.dispatch != Dispatch::kAuto) return plan.dispatch;
+  const RequestBatch batch = requests_of(plan);
+  if (!std::ranges::all_of(batch.groups, &RequestGroup::generates)) return Dispatch::kTwoLevel;
+  const bool over_nodes = ranks_of_expert_node(plan, places) < plan.ep;
+  for (const auto* const kernel : {&library.dispatch, &library.combine}) {
+    if (!*kernel || (over_nodes && (*kernel)->network_fraction == 0)) return Dispatch::kTwoLevel;
+    const std::int64_t most = (*kernel)->up_to_tokens;  // 0: any number
+    if (most > 0 && batch.tokens() > most) return Dispatch::kTwoLevel;
+  }
+  return Dispatch::kAllToAll;
+}
+
+bool chooses_dispatch_by_pass(const ParallelPlan& plan, const CommunicationLibrary& library) {
+  return plan.is_inference() && plan.ep > 1 && plan.tp == 1 && library.dispatch && library.combine;
+}
+
+}  // namespace stepsim

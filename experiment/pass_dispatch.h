@@ -1,0 +1,26 @@
+// Which way tokens travel to their experts in a pass of inference whose plan says dispatch = auto.
+//
+// SGLang's deepep-mode auto takes DeepEP's low-latency kernels for batches that decode and its
+// normal kernels for all that have prompts (python/sglang/srt/layers/moe/utils.py,
+// DeepEPMode.resolve). The low-latency kernels are those of all_to_all (library_choice.h), for as
+// many tokens of a chip as they have room for; the normal ones are two_level.
+
+#pragma once
+
+#include "schedules/plan/parallel_plan.h"
+#include "sim/collectives/library.h"
+#include "sim/network/places.h"
+
+namespace stepsim {
+
+// Returns how the tokens of the plan's pass travel: plan.dispatch, unless that is kAuto. REQUIRES:
+// the plan has no problem; with kAuto it is of inference.
+Dispatch dispatch_of_pass(const ParallelPlan& plan, const CommunicationLibrary& library,
+                          const Places& places);
+
+// Returns whether kAuto is what software with this library does where the plan doesn't say how:
+// it is of inference, the library has low-latency kernels, and tokens are sent (ep above 1, no
+// tensor group that has them all).
+bool chooses_dispatch_by_pass(const ParallelPlan& plan, const CommunicationLibrary& library);
+
+}  // namespace stepsim

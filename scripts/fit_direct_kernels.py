@@ -8,11 +8,13 @@ chip's compute units. Prints the constants as a library's file has them, with th
 is left out. The logarithms of predicted / measured are minimised without their signs, by the simplex method of Nelder
 and Mead (1965).
 """
+import collections
 import csv
 import math
 import random
 import sys
 
+CHIPS = 8
 LIMITS = {"SGLang_CustomAllReduce_graph": 16 << 20, "TRTLLM": 8 << 20, "vLLM_custom_graph": 8 << 20}
 
 
@@ -98,11 +100,15 @@ def fit_all_reduce(kernel, rows):
           f'two_doubling: "{x[4]:.2f}us" two_bandwidth: "{x[5]:.0f}GB/s"\n}}')
 
 
+def token_bytes(which, hidden):
+    """fp8 with a scale for each 128 values and a header there, bf16 back."""
+    return hidden + hidden // 128 * 4 + 16 if which == "dispatch" else 2 * hidden
+
+
 def fit_exchange(which, rows, units):
     def sent(row):
         hidden = int(row["hidden"])
-        token = hidden + hidden // 128 * 4 + 16 if which == "dispatch" else 2 * hidden
-        return int(row["experts"]), int(row["tokens"]) * int(row["topk"]) * token
+        return int(row["experts"]), int(row["tokens"]) * int(row["topk"]) * token_bytes(which, hidden)
 
     def model(x, shape):
         experts, size = shape
@@ -114,6 +120,41 @@ def fit_exchange(which, rows, units):
           f'unit_rate: "{x[3]:.2f}GB/s" units_of_expert: {x[4]:.3f}\n}}')
 
 
+def chips_of_token(top_k, experts):
+    """Of the eight chips of a node, those that get a copy of a token, on average."""
+    of_chip = max(1, experts / CHIPS)
+    none = 1.0
+    for i in range(top_k):
+        none *= max(0, experts - i - of_chip) / (experts - i)
+    return CHIPS * (1 - none)
+
+
+def bulk_us(x, shape):
+    tokens, token, copies, units = shape
+    start, at_once, token_time, token_slowness, copy_time, copy_slowness, slowness = x
+    one = token_time + token * token_slowness + copies * (copy_time + token * copy_slowness)
+    busy = (tokens / units + at_once) * one
+    links = tokens * copies * token * slowness
+    return start + (busy**4 + links**4)**0.25
+
+
+def fit_bulk(which, rows):
+    """The n-th row of a shape is of 4 n units (the times say so: they fall as 1 / n)."""
+    seen = collections.Counter()
+    shapes = []
+    for r in rows:
+        tokens, hidden, top_k, experts = (int(r[k]) for k in ["tokens", "hidden", "topk", "experts"])
+        seen[tokens, hidden, top_k, experts] += 1
+        units = 4 * seen[tokens, hidden, top_k, experts]
+        shape = (tokens, token_bytes(which, hidden), chips_of_token(top_k, experts), units)
+        shapes.append((shape, float(r[which + "_us"])))
+    x = fit(shapes[::3], bulk_us, [[25, 3, .4, 5e-5, .05, 3e-5, 2e-6], [20, 6, .5, 1e-5, .2, 3e-5, 1e-6]])
+    rates = [f"{1e-3 / max(v, 1e-9):.2f}GB/s" for v in (x[3], x[5], x[6])]
+    print(f'bulk_{which} {{\n  start: "{x[0]:.2f}us" tokens_at_once: {x[1]:.2f} token_time: "{1e3 * x[2]:.0f}ns" '
+          f'token_rate: "{rates[0]}"\n  copy_time: "{1e3 * x[4]:.0f}ns" copy_rate: "{rates[1]}" '
+          f'bandwidth: "{rates[2]}"\n}}')
+
+
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
@@ -123,6 +164,8 @@ def main():
         fit_all_reduce(kernel, [r for r in rows if r["kernel"] == kernel])
     for which in ["dispatch", "combine"]:
         fit_exchange(which, [r for r in rows if r["table"] == "wideep_deepep_ll"], int(sys.argv[3]))
+    for which in ["dispatch", "combine"]:
+        fit_bulk(which, [r for r in rows if r["table"] == "wideep_deepep_normal"])
 
 
 if __name__ == "__main__":

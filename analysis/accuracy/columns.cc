@@ -35,10 +35,10 @@ const Columns& columns_of_kernels() {
 
 const Columns& columns_of_serving_collectives() {
   static const Columns kColumns = {
-      "chip",          "split",        "table",     "framework",  "version",          "op",
-      "kernel",        "dtype",        "num_gpus",  "nodes",      "message_elements", "tokens",
-      "hidden",        "topk",         "experts",   "latency_ms", "dispatch_us",      "combine_us",
-      "dispatch_gbps", "combine_gbps", "provenance"};
+      "chip",       "split",         "table",        "framework", "version",          "op",
+      "kernel",     "dtype",         "num_gpus",     "nodes",     "message_elements", "tokens",
+      "hidden",     "topk",          "experts",      "sms",       "latency_ms",       "dispatch_us",
+      "combine_us", "dispatch_gbps", "combine_gbps", "provenance"};
   return kColumns;
 }
 

@@ -129,7 +129,7 @@ std::string read_serving_row(const CsvTable& table, std::size_t record, Measured
 // serving times; "" for NCCL, nullopt if there is none.
 std::optional<std::string> library_of(std::string_view table, std::string_view kernel) {
   if (table == "nccl") return "";
-  if (table == "wideep_deepep_ll" || kernel.starts_with("SGLang")) return "sglang-0.5-";
+  if (table.starts_with("wideep_deepep_") || kernel.starts_with("SGLang")) return "sglang-0.5-";
   if (kernel.starts_with("vLLM")) return "vllm-0.24-";
   if (kernel.starts_with("TRTLLM")) return "trtllm-1.3-";
   return std::nullopt;
@@ -209,12 +209,60 @@ class ServingLibraries {
   std::map<std::pair<std::string, std::string>, ClusterSpec> loaded_;
 };
 
+// The units that DeepEP's normal kernels of a row run on. Where no column says so, a shape with six
+// rows ran on 4, 8, .. 24 of them in this order, as aiconfigurator measures it (their times fall in
+// that proportion), and one with a single row on DeepEP's 20.
+class BulkUnits {
+ public:
+  static constexpr std::size_t kSteps = 6;
+  static constexpr std::int64_t kOfStep = 4;
+
+  explicit BulkUnits(const CsvTable& table) : table_(table) {
+    for (std::size_t record = 0; record < table.records.size(); ++record) {
+      if (table.at(record, "table") == "wideep_deepep_normal") {
+        rows_[shape_of(record)].push_back(record);
+      }
+    }
+  }
+
+  // Returns nullopt with the reason in `row` if it can't be told.
+  std::optional<std::int64_t> get(std::size_t record, AccuracyRow& row) const {
+    if (const std::optional<std::int64_t> units = table_.integer(record, "sms")) return units;
+    const std::vector<std::size_t>& alike = rows_.at(shape_of(record));
+    if (alike.size() == kSteps) {
+      const auto before = std::ranges::lower_bound(alike, record) - alike.begin();
+      return kOfStep * (before + 1);
+    }
+    if (alike.size() == 1) {
+      row.assumed.emplace_back("sms: 20");
+      return 20;
+    }
+    row.skipped = "DeepEP's normal kernels run on a number of units (sms) that is not given";
+    return std::nullopt;
+  }
+
+ private:
+  std::string shape_of(std::size_t record) const {
+    std::string shape;
+    for (const char* column :
+         {"chip", "framework", "version", "nodes", "tokens", "hidden", "topk", "experts"}) {
+      shape += table_.at(record, column);
+      shape += ',';
+    }
+    return shape;
+  }
+
+  const CsvTable& table_;
+  std::map<std::string, std::vector<std::size_t>> rows_;  // by shape, rising
+};
+
 // What rows of a table of serving need.
 struct ServingTable {
   const CsvTable& table;
   const std::vector<Hardware>& hardware;
   Clusters clusters;
   ServingLibraries libraries{};
+  BulkUnits bulk_units{table};
 };
 
 std::optional<double> time_in(const CsvTable& table, std::size_t record, std::string_view column,
@@ -259,32 +307,52 @@ void predict_message(ServingTable& serving, std::size_t record, const std::strin
   if (!row.predicted) row.predicted = simulate_row(measured, entry, serving.clusters, row);
 }
 
-// Predicts one half of DeepEP's exchange. `token_bytes`: of a copy.
+// One half of DeepEP's exchange.
+struct DeepEpHalf {
+  const char* column;
+  const char* metric;
+  std::optional<TokenExchange> CommunicationLibrary::*few;  // low latency
+  std::optional<BulkExchange> CommunicationLibrary::*bulk;  // normal
+  Bytes token_bytes{};                                      // of a copy
+};
+
+// `bulk_units`: that a normal kernel runs on; 0: a kernel of low latency.
 void predict_half(ServingTable& serving, std::size_t record, const std::string& library,
-                  std::optional<TokenExchange> CommunicationLibrary::*half, Bytes token_bytes,
-                  AccuracyRow& row) {
+                  const DeepEpHalf& half, std::int64_t bulk_units, AccuracyRow& row) {
   const CsvTable& table = serving.table;
   const Hardware* entry = find_hardware(serving.hardware, table.at(record, "chip"));
   if (entry == nullptr || entry->cluster.empty()) {
     row.skipped = "the catalog has no cluster for this hardware";
     return;
   }
+  if (bulk_units > 0 && table.integer(record, "nodes").value_or(1) > 1) {
+    row.skipped = "DeepEP's normal kernels over several nodes have no closed form";
+    return;
+  }
   const ClusterSpec& spec =
       serving.libraries.get(cluster_of(*entry, entry->chips_per_node), library);
-  const std::optional<TokenExchange>& kernel = spec.library.*half;
   const ExchangedTokens sent{.tokens = table.integer(record, "tokens").value_or(0),
                              .top_k = table.integer(record, "topk").value_or(0),
                              .experts = table.integer(record, "experts").value_or(0),
-                             .token_bytes = token_bytes,
-                             .units = std::max<std::int64_t>(1, spec.chip.communication.units)};
+                             .token_bytes = half.token_bytes,
+                             .units = std::max<std::int64_t>(1, spec.chip.communication.units),
+                             .chips = entry->chips_per_node};
   constexpr std::int64_t kMost = 1 << 24;
   const auto within = [](std::int64_t size) { return size >= 1 && size <= kMost; };
-  if (!kernel) row.skipped = spec.library.name + " has no such kernel";
   if (!within(sent.tokens) || !within(sent.top_k) || !within(sent.experts) ||
-      token_bytes <= Bytes(0)) {
+      half.token_bytes <= Bytes(0)) {
     row.skipped = "tokens, topk, experts and hidden must be 1 to 2^24";
+    return;
   }
-  if (row.skipped.empty()) row.predicted = to_seconds(time_of_exchange(*kernel, sent));
+  if (bulk_units > 0 && spec.library.*half.bulk) {
+    BulkExchange kernel = *(spec.library.*half.bulk);
+    kernel.units = bulk_units;
+    row.predicted = to_seconds(time_of_exchange(kernel, sent));
+  } else if (bulk_units == 0 && spec.library.*half.few) {
+    row.predicted = to_seconds(time_of_exchange(*(spec.library.*half.few), sent));
+  } else {
+    row.skipped = spec.library.name + " has no such kernel";
+  }
 }
 
 // Appends the two rows of a record of DeepEP.
@@ -293,21 +361,21 @@ void predict_exchange(ServingTable& serving, std::size_t record, const std::stri
   const std::int64_t hidden = std::clamp<std::int64_t>(
       serving.table.integer(record, "hidden").value_or(0), 0, std::int64_t{1} << 24);
   const std::int64_t scales = hidden > 0 ? hidden / 128 * 4 + 16 : 0;
-  struct Half {
-    const char* column;
-    const char* metric;
-    std::optional<TokenExchange> CommunicationLibrary::*kernel;
-    Bytes token_bytes;
-  };
-  for (const Half& half :
-       {Half{"dispatch_us", "dispatch_s", &CommunicationLibrary::dispatch, Bytes(hidden + scales)},
-        Half{"combine_us", "combine_s", &CommunicationLibrary::combine, Bytes(2 * hidden)}}) {
+  using Library = CommunicationLibrary;
+  for (const DeepEpHalf& half : {DeepEpHalf{"dispatch_us", "dispatch_s", &Library::dispatch,
+                                            &Library::bulk_dispatch, Bytes(hidden + scales)},
+                                 DeepEpHalf{"combine_us", "combine_s", &Library::combine,
+                                            &Library::bulk_combine, Bytes(2 * hidden)}}) {
     AccuracyRow row = start;
     row.metric = half.metric;
-    if (const auto time = time_in(serving.table, record, half.column, 1e-6, row)) {
+    const auto time = time_in(serving.table, record, half.column, 1e-6, row);
+    std::optional<std::int64_t> bulk_units = 0;
+    if (time && serving.table.at(record, "table") == "wideep_deepep_normal") {
+      bulk_units = serving.bulk_units.get(record, row);
+    }
+    if (time && bulk_units) {
       row.measured = *time;
-      predict_or_skip(
-          row, [&] { predict_half(serving, record, library, half.kernel, half.token_bytes, row); });
+      predict_or_skip(row, [&] { predict_half(serving, record, library, half, *bulk_units, row); });
     }
     rows.push_back(std::move(row));
   }
@@ -317,9 +385,6 @@ void predict_exchange(ServingTable& serving, std::size_t record, const std::stri
 std::string left_out(const CsvTable& table, std::size_t record) {
   const std::string_view kind = table.at(record, "table");
   const std::string_view kernel = table.at(record, "kernel");
-  if (kind == "wideep_deepep_normal") {
-    return "DeepEP's normal kernels run on a number of units that is not given";
-  }
   if (kernel.ends_with("_eager")) return "an eager call waits for the host";
   if (!library_of(kind, kernel)) return "no library has kernels of " + std::string(kernel);
   return {};
@@ -333,7 +398,7 @@ void predict_serving_record(ServingTable& serving, std::size_t record,
   const std::string_view kernel = table.at(record, "kernel");
   row.source_id = kind + " " + std::string(kernel) + " " + row.chip;
   row.skipped = left_out(table, record);
-  if (row.skipped.empty() && kind == "wideep_deepep_ll") {
+  if (row.skipped.empty() && kind.starts_with("wideep_deepep_")) {
     return predict_exchange(serving, record, *library_of(kind, kernel), row, rows);
   }
   if (row.skipped.empty()) {

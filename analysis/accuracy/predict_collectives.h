@@ -38,14 +38,15 @@ std::vector<AccuracyRow> predict_collectives(const CsvTable& table,
                                              const PredictOptions& options);
 
 // Measured collectives of serving: NCCL's run likewise; all-reduces of vLLM, SGLang and
-// TensorRT-LLM and the low-latency dispatch and combine of DeepEP take what a library of the
-// catalog says (sim/collectives/direct_kernels.h), all-reduces beyond its limit what NCCL's take.
+// TensorRT-LLM and the dispatch and combine of DeepEP in a node take what a library of the catalog
+// says (sim/collectives/direct_kernels.h), all-reduces beyond its limit what NCCL's take.
 // Columns: chip, table, op, kernel, dtype, num_gpus, nodes, message_elements, latency_ms, or
-// tokens, hidden, topk, experts, dispatch_us, combine_us; those of
+// tokens, hidden, topk, experts, sms, dispatch_us, combine_us; those of
 // ai-dynamo/aiconfigurator@095f58a5. DeepEP runs on all chips of a node there; its dispatch sends
 // fp8 with a scale for each 128 values, its combine bf16. A row of DeepEP gives two, of metrics
-// dispatch_s and combine_s. Skipped are eager calls, which wait for the host, and DeepEP's normal
-// kernels, on a number of units that the table doesn't give.
+// dispatch_s and combine_s. Its normal kernels run on `sms` units; where that is not given, six
+// rows of one shape are of 4, 8, .. 24 units in this order, and a single one of 20, DeepEP's
+// default. Skipped are eager calls, which wait for the host.
 std::vector<AccuracyRow> predict_serving_collectives(const CsvTable& table,
                                                      const std::vector<Hardware>& hardware,
                                                      const PredictOptions& options);

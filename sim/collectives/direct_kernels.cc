@@ -27,4 +27,28 @@ Duration time_of_exchange(const TokenExchange& kernel, const ExchangedTokens& se
   return kernel.start + duration_from_seconds(experts * to_seconds(kernel.expert_start) + moved);
 }
 
+double chips_of_token(const ExchangedTokens& sent) {
+  const auto experts = static_cast<double>(sent.experts);
+  const auto chips = static_cast<double>(sent.chips);
+  const double of_chip = std::max(1.0, experts / chips);
+  double none = 1;  // chance that no expert of a chip is chosen
+  for (std::int64_t i = 0; i < sent.top_k && none > 0; ++i) {
+    const double left = experts - static_cast<double>(i);
+    none *= std::max(0.0, left - of_chip) / std::max(1.0, left);
+  }
+  return chips * (1 - none);
+}
+
+Duration time_of_exchange(const BulkExchange& kernel, const ExchangedTokens& sent) {
+  const double copies = chips_of_token(sent);
+  const auto tokens = static_cast<double>(sent.tokens);
+  const auto bytes = static_cast<double>(sent.token_bytes.value());
+  const double token = to_seconds(kernel.token_time) + bytes / kernel.token_rate.value() +
+                       copies * (to_seconds(kernel.copy_time) + bytes / kernel.copy_rate.value());
+  const double units = (tokens / static_cast<double>(kernel.units) + kernel.tokens_at_once) * token;
+  const double links = tokens * copies * bytes / kernel.bandwidth.value();
+  const double squares = units * units * units * units + links * links * links * links;
+  return kernel.start + duration_from_seconds(std::sqrt(std::sqrt(squares)));
+}
+
 }  // namespace stepsim

@@ -18,6 +18,15 @@
 //   Over several nodes a copy goes straight to the chip of its expert by RDMA: network_start more,
 //   and what leaves the node takes network_fraction of its links
 //
+//   the same half for many tokens (DeepEP's normal kernels) among the n chips of a node: some units
+//   of a chip move tokens, each several at once. A token of b bytes is sent once to each chip that
+//   has one of its top_k experts, to c of them on average:
+//     c     = n (1 - C(experts - experts/n, top_k) / C(experts, top_k))
+//     token = token_time + b / token_rate + c (copy_time + b / copy_rate)
+//     units = (tokens / units + tokens_at_once) token
+//     links = tokens c b / bandwidth
+//     start + (units^4 + links^4)^(1/4)
+//
 // Not modelled: other traffic inside a node, tokens of unequal experts.
 
 #pragma once
@@ -52,12 +61,25 @@ struct TokenExchange {
   double network_fraction = 0;  // 0: chips of one node only
 };
 
+// Kernels of an exchange for many tokens inside a node.
+struct BulkExchange {
+  Duration start{};
+  double tokens_at_once = 0;  // of a unit
+  Duration token_time{};
+  Bandwidth token_rate{};
+  Duration copy_time{};
+  Bandwidth copy_rate{};
+  Bandwidth bandwidth{};
+  std::int64_t units = 20;  // that the kernel takes; `units` of ExchangedTokens are not asked
+};
+
 struct ExchangedTokens {
   std::int64_t tokens = 0;  // of each chip
   std::int64_t top_k = 1;
   std::int64_t experts = 1;  // of all chips
   Bytes token_bytes{};       // of a copy, with its scales
   std::int64_t units = 1;    // of a chip
+  std::int64_t chips = 1;    // among which the experts are divided
 };
 
 // Returns nullopt if it is more than up_to. REQUIRES: members >= 2; bytes > 0; bandwidths > 0.
@@ -65,5 +87,10 @@ std::optional<Duration> time_of_all_reduce(const DirectAllReduce& kernel, std::i
                                            Bytes bytes);
 // REQUIRES: counts of at least 1; bandwidth, unit_rate and units_of_expert > 0.
 Duration time_of_exchange(const TokenExchange& kernel, const ExchangedTokens& sent);
+// Likewise; all rates > 0.
+Duration time_of_exchange(const BulkExchange& kernel, const ExchangedTokens& sent);
+// Returns how many chips get a copy of a token, on average over tokens that choose their experts
+// evenly: at most chips and top_k. The chips of `sent` divide the experts evenly, or have one each.
+double chips_of_token(const ExchangedTokens& sent);
 
 }  // namespace stepsim

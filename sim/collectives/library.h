@@ -137,6 +137,8 @@ struct CommunicationLibrary {
   std::optional<DirectAllReduce> direct_all_reduce{};
   std::optional<TokenExchange> dispatch{};
   std::optional<TokenExchange> combine{};
+  std::optional<BulkExchange> bulk_dispatch{};
+  std::optional<BulkExchange> bulk_combine{};
 
   bool ideal() const { return timings.empty(); }
   // Returns nullptr if there is none.

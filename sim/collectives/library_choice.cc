@@ -355,12 +355,27 @@ std::optional<LibraryChoice> by_direct_kernel(const CommunicationLibrary& librar
       .why = library.name + " has a kernel of its own for all-reduces of this size in a node"};
 }
 
-// Returns the library's kernel for half of an exchange with experts; nullopt if it has none for as
-// many tokens, or none over nodes.
+ExchangedTokens exchanged_by(const ExpertHalf& half, const GroupLinks& links) {
+  return {.tokens = half.tokens,
+          .top_k = half.top_k,
+          .experts = half.experts,
+          .token_bytes = half.token_bytes,
+          .units = links.units,
+          .chips = links.members};
+}
+
+// Returns how long the part of an all-to-all's bytes that stays in a node takes on its links.
+double seconds_inside(const CollectiveTask& task, const GroupLinks& links) {
+  if (!links.inside) return 0;
+  const auto bytes = static_cast<double>(task.bytes.value());
+  return bytes * (links.cards() - 1) / links.members / links.inside->value();
+}
+
+// Returns the library's kernel for half of an exchange of few tokens with experts; nullopt if it
+// has none for as many, or none over nodes.
 std::optional<LibraryChoice> by_exchange_kernel(const CommunicationLibrary& library,
                                                 const CollectiveTask& task,
                                                 const GroupLinks& links) {
-  if (!task.experts) return std::nullopt;
   const ExpertHalf& half = *task.experts;
   const std::optional<TokenExchange>& kernel = half.combines ? library.combine : library.dispatch;
   if (!kernel || (kernel->up_to_tokens > 0 && half.tokens > kernel->up_to_tokens)) {
@@ -368,11 +383,7 @@ std::optional<LibraryChoice> by_exchange_kernel(const CommunicationLibrary& libr
   }
   const bool over_nodes = links.nodes > 1;
   if (over_nodes && kernel->network_fraction == 0) return std::nullopt;
-  const Duration time = time_of_exchange(*kernel, {.tokens = half.tokens,
-                                                   .top_k = half.top_k,
-                                                   .experts = half.experts,
-                                                   .token_bytes = half.token_bytes,
-                                                   .units = links.units});
+  const Duration time = time_of_exchange(*kernel, exchanged_by(half, links));
   LibraryChoice choice{
       .algorithm = AlgorithmChoice::kDirect,
       .cost = {.start = kernel->start + half.experts * kernel->expert_start,
@@ -380,19 +391,36 @@ std::optional<LibraryChoice> by_exchange_kernel(const CommunicationLibrary& libr
       .protocol = "direct",
       .why = library.name + " has a kernel of its own for exchanges of this size with experts"};
   const Duration sending = time - choice.cost.start;
-  const auto bytes = static_cast<double>(task.bytes.value());
-  const double members = links.members;
-  double moving = 0;  // seconds on the links
-  if (links.inside) moving = bytes * (links.cards() - 1) / members / links.inside->value();
+  double moving = seconds_inside(task, links);
   if (over_nodes) {
     choice.cost.wire[kNetwork] = 1 / kernel->network_fraction;
     choice.cost.start += kernel->network_start;
-    const double leaving = bytes * (members - links.cards()) / members;
+    const double members = links.members;
+    const double leaving =
+        static_cast<double>(task.bytes.value()) * (members - links.cards()) / members;
     const double rate = value_or_none(links.network) * kernel->network_fraction;
     moving = std::max(moving, leaving / rate);
   }
   choice.cost.start += std::max(Duration(), sending - duration_from_seconds(moving));
   return choice;
+}
+
+// Likewise of many tokens, among the chips of a node. The kernel holds units of the chip.
+std::optional<LibraryChoice> by_bulk_kernel(const CommunicationLibrary& library,
+                                            const CollectiveTask& task, const GroupLinks& links) {
+  const ExpertHalf& half = *task.experts;
+  const std::optional<BulkExchange>& kernel =
+      half.combines ? library.bulk_combine : library.bulk_dispatch;
+  if (!kernel || links.nodes > 1) return std::nullopt;
+  const Duration time = time_of_exchange(*kernel, exchanged_by(half, links));
+  const Duration moving = duration_from_seconds(seconds_inside(task, links));
+  return LibraryChoice{
+      .algorithm = AlgorithmChoice::kDirect,
+      .cost = {.start = std::max(kernel->start, time - moving),
+               .channels = std::min(kernel->units, links.units),
+               .has_trips = true},
+      .protocol = "bulk",
+      .why = library.name + " has a kernel of its own for exchanges of many tokens with experts"};
 }
 
 }  // namespace
@@ -409,8 +437,9 @@ LibraryChoice choose_with_library(const CommunicationLibrary& library, const Col
     }
     return {.algorithm = chosen.choice, .cost = {}, .protocol = {}, .why = std::move(chosen.why)};
   }
-  if (asked == AlgorithmChoice::kAuto) {
+  if (asked == AlgorithmChoice::kAuto && task.experts) {
     auto exchange = by_exchange_kernel(library, task, links);
+    if (!exchange) exchange = by_bulk_kernel(library, task, links);
     if (exchange) return *std::move(exchange);
   }
   if (moves_messages(task.op)) return by_messages(library, task, chosen, links);

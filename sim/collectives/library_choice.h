@@ -16,8 +16,8 @@
 // A library of serving takes its own kernel for an all-reduce of one node whose switch adds and
 // copies, up to the size that it says (direct_kernels.h): the time is the kernel's closed form, of
 // which the bytes of one reading take their part of the links. The halves of an exchange with
-// experts (ExpertHalf) take kernels of that library likewise, in one node and, by RDMA, over
-// several.
+// experts (ExpertHalf) take kernels of that library likewise: those for few tokens in one node and,
+// by RDMA, over several; those for many in one node, where the links carry a copy for each expert.
 //
 // Without a library (ideal) it chooses by closed forms. In a node whose switch adds and copies, the
 // switch takes one trip and S/W, or (n - 1) / n of it if shards are sent. Nothing is faster, unless

@@ -199,6 +199,27 @@ FieldTable<TokenExchange> make_exchange_fields() {
   return table;
 }
 
+FieldTable<BulkExchange> make_bulk_fields() {
+  using Exchange = BulkExchange;
+  FieldTable<Exchange> table("BulkExchange");
+  table.add("start", &Exchange::start, {.help = "Time beyond the tokens."});
+  table.add("tokens_at_once", &Exchange::tokens_at_once, Limits::at_least(0),
+            {.help = "Tokens that a unit has under way: a few tokens take as long as these."});
+  table.add("token_time", &Exchange::token_time, {.help = "Time of a unit for a token."});
+  table.add("token_rate", &Exchange::token_rate, Limits::positive(),
+            {.help = "How fast a unit reads or writes it.", .required = true});
+  table.add("copy_time", &Exchange::copy_time,
+            {.help = "Time of a unit for each chip that the token goes to or comes from."});
+  table.add("copy_rate", &Exchange::copy_rate, Limits::positive(),
+            {.help = "How fast a unit moves such a copy.", .required = true});
+  table.add(
+      "bandwidth", &Exchange::bandwidth, Limits::positive(),
+      {.help = "How fast a chip sends at most, its copies to itself included.", .required = true});
+  table.add("units", &Exchange::units, Limits::at_least(1),
+            {.help = "Units of the chip that the kernel takes (DeepEP's num_sms)."});
+  return table;
+}
+
 }  // namespace
 
 const FieldTable<CommunicationLibrary>& library_fields() {
@@ -235,17 +256,23 @@ const FieldTable<CommunicationLibrary>& library_fields() {
     table.group("tuner", &Library::tuner, kTuner, {.help = "What the library expects of each."});
     static const FieldTable<DirectAllReduce> kDirect = make_direct_fields();
     static const FieldTable<TokenExchange> kExchange = make_exchange_fields();
+    static const FieldTable<BulkExchange> kBulk = make_bulk_fields();
     table.theme("Serving",
                 "Kernels of serving, which read and write other chips' memory. No step of training "
-                "takes the last two.");
+                "takes those of experts.");
     table.group("direct_all_reduce", &Library::direct_all_reduce, kDirect,
                 {.help = "All-reduces of small messages.",
-                 .advice = "scripts/fit_direct_kernels.py fits it and the two below.",
+                 .advice = "scripts/fit_direct_kernels.py fits it and those below.",
                  .unset = "as the timings say"});
     table.group("dispatch", &Library::dispatch, kExchange,
                 {.help = "How few tokens get to their experts.", .unset = "no such kernel"});
     table.group("combine", &Library::combine, kExchange,
                 {.help = "How their results come back.", .unset = "no such kernel"});
+    table.group("bulk_dispatch", &Library::bulk_dispatch, kBulk,
+                {.help = "How more tokens than dispatch takes get to their experts in a node.",
+                 .unset = "as the timings say"});
+    table.group("bulk_combine", &Library::bulk_combine, kBulk,
+                {.help = "How their results come back.", .unset = "as the timings say"});
     return table;
   }();
   return kTable;

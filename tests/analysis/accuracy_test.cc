@@ -333,7 +333,7 @@ TEST(AccuracyTest, ServingCollectivesAreNearWhatTheirTableSays) {
   EXPECT_EQ(name_of(*kind_of(table)), "serving collectives");
   EXPECT_EQ(unknown_columns(table), std::vector<std::string>{});
   const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
-  EXPECT_EQ(rows.size(), 240U) << "DeepEP's give two each";
+  EXPECT_EQ(rows.size(), 336U) << "DeepEP's give two each";
   for (const AccuracyRow& row : rows) EXPECT_TRUE(row.predicted) << row.id << row.skipped;
   for (const AccuracySummary& summary : summarise(rows)) {
     EXPECT_LT(summary.median_absolute_relative_error, 0.08) << summary.source_id;
@@ -357,7 +357,7 @@ TEST(AccuracyTest, ServingCollectivesThatCantBeTimedSayWhy) {
       "A100,wideep_deepep_ll,ll,deepep,,,1,,64,7168,8,256,,20,30\n"
       "h100,nccl,all_gather,NCCL,half,8,,many,,,,,0.02,,\n"));
   const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
-  ASSERT_EQ(rows.size(), 13U);
+  ASSERT_EQ(rows.size(), 14U);
   EXPECT_TRUE(rows[0].predicted) << rows[0].skipped;
   ASSERT_TRUE(rows[1].predicted) << rows[1].skipped;
   // 8 kB among eight: 4.29 + 2 x 0.22 us, and 7 x 8,192 bytes at 259 GB/s.
@@ -365,13 +365,44 @@ TEST(AccuracyTest, ServingCollectivesThatCantBeTimedSayWhy) {
   EXPECT_EQ(rows[2].skipped, "an eager call waits for the host");
   EXPECT_EQ(rows[3].skipped, "no library has kernels of other");
   EXPECT_EQ(rows[4].skipped, "num_gpus is \"1\", must be 2 to 1048576");
-  EXPECT_EQ(rows[5].skipped, "DeepEP's normal kernels run on a number of units that is not given");
-  EXPECT_TRUE(rows[6].predicted) << "H200 has the library of its generation: " << rows[6].skipped;
-  EXPECT_EQ(rows[6].metric, "dispatch_s");
-  EXPECT_EQ(rows[7].skipped, "no time was measured");
-  EXPECT_EQ(rows[8].skipped, "tokens, topk, experts and hidden must be 1 to 2^24");
-  EXPECT_NE(rows[10].skipped, "") << "no such library on Ampere";
-  EXPECT_EQ(rows[12].skipped, "message_elements is \"many\", must be above 0");
+  ASSERT_TRUE(rows[5].predicted) << rows[5].skipped;
+  EXPECT_EQ(rows[5].assumed, std::vector<std::string>{"sms: 20"}) << "DeepEP's default";
+  EXPECT_TRUE(rows[7].predicted) << "H200 has the library of its generation: " << rows[7].skipped;
+  EXPECT_EQ(rows[7].metric, "dispatch_s");
+  EXPECT_EQ(rows[8].skipped, "no time was measured");
+  EXPECT_EQ(rows[9].skipped, "tokens, topk, experts and hidden must be 1 to 2^24");
+  EXPECT_NE(rows[11].skipped, "") << "no such library on Ampere";
+  EXPECT_EQ(rows[13].skipped, "message_elements is \"many\", must be above 0");
+}
+
+// Six rows of a shape are of 4, 8, .. 24 units; of fewer it isn't known which. A column says it.
+TEST(AccuracyTest, NormalKernelsOfDeepEpRunOnUnitsThatTheTableTells) {
+  const std::string header =
+      "chip,table,op,kernel,num_gpus,nodes,message_elements,latency_ms,tokens,hidden,topk,experts,";
+  const std::string shape = "h100,wideep_deepep_normal,normal,deepep,,1,,,4096,7168,8,256,";
+  std::string six = header + "dispatch_us,combine_us\n";
+  for (int i = 0; i < 6; ++i) six += shape + "500,900\n";
+  const auto predicted = [](const std::string& text) {
+    std::vector<AccuracyRow> rows =
+        predict(read_csv(write_table("deepep_normal.csv", text)), load_hardware(), {});
+    return rows;
+  };
+  const std::vector<AccuracyRow> rows = predicted(six);
+  ASSERT_EQ(rows.size(), 12U);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    ASSERT_TRUE(rows[i].predicted) << rows[i].skipped;
+    if (i < 2) continue;
+    EXPECT_LT(*rows[i].predicted, *rows[i - 2].predicted);
+  }
+  const std::vector<AccuracyRow> told =
+      predicted(header + "sms,dispatch_us,combine_us\n" + shape + "12,500,900\n");
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[0].predicted, rows[4].predicted);
+  EXPECT_EQ(told[1].predicted, rows[5].predicted);
+  const std::vector<AccuracyRow> two =
+      predicted(header + "dispatch_us,combine_us\n" + shape + "500,900\n" + shape + "400,800\n");
+  EXPECT_EQ(two[0].skipped,
+            "DeepEP's normal kernels run on a number of units (sms) that is not given");
 }
 
 // Weights of 8 bits are half as many bytes to read as those of 16: a matmul of one row is bound by

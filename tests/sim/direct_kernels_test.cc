@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 
 namespace stepsim {
 namespace {
@@ -67,6 +68,39 @@ TEST(DirectKernelsTest, AnExchangeIsHeldUpByLinksOrUnits) {
   EXPECT_NEAR(us(time_of_exchange(kernel, sent)), 5 + 0.64 + 51.2, 1e-5);
   sent.units = 25;
   EXPECT_NEAR(us(time_of_exchange(kernel, sent)), 5 + 0.64 + 102.4, 1e-5);
+}
+
+// Of 8 experts on 4 chips, two each, a token that goes to two of them misses a chip with
+// (6 x 5) / (8 x 7): 4 x (1 - 30 / 56) = 13 / 7 chips. With as many experts as it goes to, all.
+TEST(DirectKernelsTest, ATokenGoesOnceToEachChipOfItsExperts) {
+  ExchangedTokens sent{.tokens = 1, .top_k = 2, .experts = 8, .chips = 4};
+  EXPECT_NEAR(chips_of_token(sent), 13.0 / 7, 1e-12);
+  sent.top_k = 1;
+  EXPECT_NEAR(chips_of_token(sent), 1, 1e-12);
+  sent.top_k = 8;
+  EXPECT_EQ(chips_of_token(sent), 4);
+  sent.top_k = 20;
+  EXPECT_EQ(chips_of_token(sent), 4);
+}
+
+// 1,000 tokens of 1,000 bytes to one chip each. A unit takes 100 ns + 1 us + 200 ns + 500 ns for
+// one, ten units 180 us for all and 3.6 us for two more under way. Links of 1 TB/s take 1 us, which
+// the fourth powers hide; of 5 GB/s they take 200 us.
+TEST(DirectKernelsTest, ABulkExchangeIsHeldUpByUnitsOrLinks) {
+  BulkExchange kernel{.start = 5us,
+                      .tokens_at_once = 2,
+                      .token_time = 100ns,
+                      .token_rate = Bandwidth(1e9),
+                      .copy_time = 200ns,
+                      .copy_rate = Bandwidth(2e9),
+                      .bandwidth = Bandwidth(1e12),
+                      .units = 10};
+  const ExchangedTokens sent{
+      .tokens = 1000, .top_k = 1, .experts = 8, .token_bytes = Bytes(1000), .chips = 8};
+  EXPECT_NEAR(us(time_of_exchange(kernel, sent)), 5 + 183.6, 1e-4);
+  kernel.bandwidth = Bandwidth(5e9);
+  EXPECT_NEAR(us(time_of_exchange(kernel, sent)),
+              5 + std::pow(std::pow(183.6, 4) + std::pow(200.0, 4), 0.25), 1e-4);
 }
 
 }  // namespace

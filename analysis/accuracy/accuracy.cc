@@ -184,11 +184,4 @@ std::vector<AccuracySummary> summarise(const std::vector<AccuracyRow>& rows) {
   return summaries;
 }
 
-const Hardware* find_hardware(const std::vector<Hardware>& hardware, std::string_view name) {
-  for (const Hardware& entry : hardware) {
-    if (std::ranges::find(entry.names, name) != entry.names.end()) return &entry;
-  }
-  return nullptr;
-}
-
 }  // namespace stepsim

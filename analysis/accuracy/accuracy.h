@@ -105,7 +105,4 @@ struct AccuracySummary {
 };
 std::vector<AccuracySummary> summarise(const std::vector<AccuracyRow>& rows);
 
-// Returns the entry of `hardware` that a name in a table stands for; nullptr if there is none.
-const Hardware* find_hardware(const std::vector<Hardware>& hardware, std::string_view name);
-
 }  // namespace stepsim

@@ -118,6 +118,8 @@ struct Clause {
   bool other = false;    // a network for something else, or bandwidth inside a node
   bool per_node = false;
   bool per_chip = false;
+  bool not_stated = false;
+  bool by_machine = false;  // networks whose rates are a machine's: EFA
   std::optional<double> cards;
   std::optional<double> gigabits;    // of what the clause counts
   std::optional<double> generation;  // by name
@@ -147,8 +149,8 @@ class ClauseReader {
     const auto unit = at + 1 < words_.size() ? gigabits_of(words_[at + 1]) : std::nullopt;
     if (unit) {
       clause_.gigabits = std::max(clause_.gigabits.value_or(0), number * *unit);
-    } else if (const auto name = named_before(at); name && *name == number) {
-      clause_.gigabits = number;  // "NDR 400", "NDR400"
+    } else if (named_before(at) && (number == 100 || number == 200 || number == 400)) {
+      clause_.gigabits = number;  // "NDR 400", "NDR400", two lanes of "HDR100"
     } else if (is_one_of(word(at + 1), {"x", "*", "cards", "nics", "hcas", "ports", "adapters"})) {
       clause_.cards = number;
     } else if (after_times && at + 1 == words_.size() && !clause_.cards) {
@@ -164,6 +166,12 @@ class ClauseReader {
     const std::string_view now = word(at);
     if (const auto name = stepsim::generation(now)) clause_.generation = name;
     if (now == "compute") clause_.compute = true;
+    if (is_one_of(now, {"unknown", "n/a"}) || (now == "not" && word(at + 1) == "stated")) {
+      clause_.not_stated = true;
+    }
+    if (now.starts_with("efa") || now.starts_with("tcpx") || now.starts_with("gpudirect-tcpx")) {
+      clause_.by_machine = true;
+    }
     if (is_one_of(now,
                   {"storage", "management", "pcie", "gpu-pcie", "pcie-nic", "nvlink", "dpu"})) {
       clause_.other = true;
@@ -198,9 +206,29 @@ std::optional<double> gigabits_of_node(const Clause& clause, std::int64_t chips)
                                                             : std::nullopt;
 }
 
+Bandwidth in_bandwidth(double gigabits) {
+  return Bandwidth(gigabits * 1e9 / 8);
+}
+
+// Of a rate without a count.
+std::optional<NodeNetwork> without_count(const Clause& clause, std::int64_t chips, Bandwidth card) {
+  const auto rate = clause.gigabits ? clause.gigabits : clause.generation;
+  if (!rate || *rate <= 0 || clause.not_stated) return std::nullopt;
+  constexpr double kLeast = 200;
+  constexpr double kMost = 400;
+  const double most = std::max(kMost, card.value() * 8 / 1e9);
+  const bool of_card = !clause.gigabits || (*rate >= kLeast && *rate <= most);
+  if (clause.by_machine || !of_card) {
+    return NodeNetwork{in_bandwidth(*rate), "the rate is the node's"};
+  }
+  return NodeNetwork{in_bandwidth(*rate * static_cast<double>(chips)),
+                     "each chip has a card of the rate"};
+}
+
 }  // namespace
 
-std::optional<Bandwidth> network_of_node(std::string_view text, std::int64_t chips) {
+std::optional<NodeNetwork> network_of_node(std::string_view text, std::int64_t chips,
+                                           Bandwidth card) {
   std::vector<Clause> clauses = clauses_of(text);
   const bool says_compute = std::ranges::any_of(clauses, &Clause::compute);
   std::erase_if(clauses, [says_compute](const Clause& clause) {
@@ -213,9 +241,12 @@ std::optional<Bandwidth> network_of_node(std::string_view text, std::int64_t chi
     if (clause.cards) together.cards = clause.cards;
     if (clause.gigabits) together.gigabits = clause.gigabits;
     if (clause.generation) together.generation = clause.generation;
+    together.not_stated |= clause.not_stated;
+    together.by_machine |= clause.by_machine;
   }
   if (largest == 0) largest = gigabits_of_node(together, chips).value_or(0);
-  return largest > 0 ? std::optional(Bandwidth(largest * 1e9 / 8)) : std::nullopt;
+  if (largest > 0) return NodeNetwork{in_bandwidth(largest)};
+  return together.cards ? std::nullopt : without_count(together, chips, card);
 }
 
 }  // namespace stepsim

@@ -9,6 +9,11 @@
 //   Compute: 8x ... 400Gb/s, Storage: ...    the compute network
 //   3.2 Tb/s EFA, 50 GB/s per GPU            T is 1000 G, B is 8 b
 //
+// A rate without a count ("400 Gb/s InfiniBand", "100GbE", "HDR") is of a card for each chip if a
+// card has it: 200 Gb/s and more, up to 400 or the card of the catalog, or a generation of
+// InfiniBand. Else, and on EFA and GPUDirect-TCPX, whose rates are given by machine, it is the
+// node's.
+//
 // A network has one direction: bits that a node can send at a time. Management and storage networks
 // and the bandwidth inside a node don't count; of several rates of one card the largest does.
 
@@ -22,8 +27,16 @@
 
 namespace stepsim {
 
-// Returns what a node with `chips` chips sends at a time; nullopt if the text gives no rate, or the
-// rate of a card but not how many there are. REQUIRES: chips >= 1.
-std::optional<Bandwidth> network_of_node(std::string_view text, std::int64_t chips);
+// What a node sends at a time.
+struct NodeNetwork {
+  Bandwidth bandwidth{};
+  std::string_view assumed{};  // how a rate without a count was taken; empty: there was a count
+  friend bool operator==(const NodeNetwork&, const NodeNetwork&) = default;
+};
+
+// Of a node with `chips` chips; nullopt if the text gives no rate. `card`: of a chip, in the
+// catalog. REQUIRES: chips >= 1.
+std::optional<NodeNetwork> network_of_node(std::string_view text, std::int64_t chips,
+                                           Bandwidth card);
 
 }  // namespace stepsim

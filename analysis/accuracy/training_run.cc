@@ -32,12 +32,12 @@ Bandwidth* card_of(TopologySpec& topology) {
 void set_cards(RowReader& row, ClusterSpec& cluster) {
   Bandwidth* const card = card_of(cluster.topology);
   const std::int64_t chips = row.integer_or("chips_per_node", 8);
-  const auto node = network_of_node(row.text("inter_node"), chips);
   if (card == nullptr) return;
-  if (node) {
-    *card = *node / static_cast<double>(chips);
-  } else {
-    row.assume("network of a node: the catalog's");
+  const auto node = network_of_node(row.text("inter_node"), chips, *card);
+  if (!node) return row.assume("network of a node: the catalog's");
+  *card = node->bandwidth / static_cast<double>(chips);
+  if (!node->assumed.empty()) {
+    row.assume("network of a node: " + std::string(node->assumed));
   }
 }
 

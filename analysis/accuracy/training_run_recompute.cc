@@ -5,15 +5,22 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
+#include <initializer_list>
 #include <string_view>
 
 #include "analysis/accuracy/columns.h"
 #include "schedules/plan/plan_schedule.h"
+#include "sim/base/field_text.h"
 #include "sim/base/small_letters.h"
 #include "sim/chips/kernel.h"
 
 namespace stepsim {
 namespace {
+
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::ranges::find(words, word) != words.end();
+}
 
 // Cuts a text at all that is neither a letter nor a digit nor "_", for which "-" stands too.
 std::vector<std::string> names_in(std::string_view text) {
@@ -128,7 +135,7 @@ void set_policy(const RematPolicy& policy, ParallelPlan& plan) {
 // ---- Megatron ----
 
 // Returns an empty list if a name is none of Megatron Core's modules.
-std::vector<RecomputeModule> recompute_modules(const std::string& words) {
+std::vector<RecomputeModule> recompute_modules(const std::vector<std::string>& names) {
   using enum RecomputeModule;
   static const std::vector<std::pair<std::string_view, RecomputeModule>> kModules = {
       {"norm", kNorm},
@@ -140,17 +147,93 @@ std::vector<RecomputeModule> recompute_modules(const std::string& words) {
       {"shared_experts", kSharedExperts},
       {"mla_up_proj", kLatentUp},
       {"core_attn", kAttention},
+      {"core_attention", kAttention},
+      {"attn", kAttention},
       {"attention", kAttention},
       {"mlp", kMlp},
       {"moe", kExperts}};
   std::vector<RecomputeModule> modules;
-  for (const std::string& name : names_in(words)) {
-    if (name == "selective" || name == "and") continue;
+  for (const std::string& name : names) {
+    if (is_one_of(name, {"selective", "and", "only", "core", "modules"})) continue;
     const auto known = std::ranges::find(kModules, name, [](const auto& of) { return of.first; });
     if (known == kModules.end()) return {};
     modules.push_back(known->second);
   }
   return modules;
+}
+
+// ---- anybody's words ----
+
+// Names without the words that only say that something is recomputed: "selective activation
+// checkpointing" is selective.
+std::vector<std::string> without_recompute(const std::vector<std::string>& names) {
+  std::vector<std::string> rest;
+  for (const std::string& name : names) {
+    const bool says_it =
+        is_one_of(name, {"checkpointing", "checkpoint", "checkpoints", "ckpt", "recompute",
+                         "recomputation", "recomputing", "rematerialization", "remat", "ac", "gc",
+                         "activation_checkpointing", "gradient_checkpointing"});
+    const bool of_what =
+        !rest.empty() && is_one_of(rest.back(), {"activation", "activations", "gradient", "act"});
+    if (says_it && of_what) rest.pop_back();
+    if (!says_it) rest.push_back(name);
+  }
+  return rest;
+}
+
+std::optional<std::int64_t> leading_number(std::string_view word) {
+  const std::size_t end = std::min(word.find_first_not_of("0123456789"), word.size());
+  return number_in<std::int64_t>(word.substr(0, end));
+}
+
+// A share of the blocks, or a number of them in each stage.
+struct SomeBlocks {
+  double share = 1;
+  std::optional<std::int64_t> count{};
+};
+
+// Returns what "8 of 10 layers", "4 layers", "block 10", "every 2nd layer", "50 %", "half" say;
+// nullopt if a text says none. Megatron's uniform method recomputes all, some at a time.
+std::optional<SomeBlocks> some_blocks(std::string_view words) {
+  const std::vector<std::string> names = names_in(words);
+  if (std::ranges::count(names, "uniform") > 0) return std::nullopt;
+  const auto name = [&](std::size_t i) {
+    return i < names.size() ? std::string_view(names[i]) : std::string_view();
+  };
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (name(i) == "half") return SomeBlocks{.share = 0.5};
+    if (name(i) == "every") {
+      const std::int64_t n = name(i + 1) == "other" || name(i + 1) == "second"
+                                 ? 2
+                                 : leading_number(name(i + 1)).value_or(0);
+      if (n > 0) return SomeBlocks{.share = 1.0 / static_cast<double>(n)};
+    }
+    const std::optional<std::int64_t> number = number_in<std::int64_t>(names[i]);
+    if (!number || *number < 1) continue;
+    const std::string text(names[i]);
+    if (contains(words, text + "%") || contains(words, text + " %")) {
+      return SomeBlocks{.share = static_cast<double>(*number) / 100};
+    }
+    const bool divides =
+        name(i + 1) == "of" || contains(words, text + "/" + std::string(name(i + 1)));
+    const auto whole = number_in<std::int64_t>(name(i + (name(i + 1) == "of" ? 2 : 1)));
+    if (divides && whole && *whole >= *number) {
+      return SomeBlocks{.share = static_cast<double>(*number) / static_cast<double>(*whole)};
+    }
+    if (is_one_of(name(i + 1), {"layer", "layers", "block", "blocks"}) ||
+        (i > 0 && is_one_of(name(i - 1), {"block", "blocks", "layers"}))) {
+      return SomeBlocks{.count = number};
+    }
+  }
+  return std::nullopt;
+}
+
+void recompute_some(const SomeBlocks& some, std::int64_t of_stage, ParallelPlan& plan) {
+  plan.recompute = Recompute::kFull;
+  const auto share =
+      static_cast<std::int64_t>(std::llround(some.share * static_cast<double>(of_stage)));
+  const std::int64_t layers = std::max<std::int64_t>(1, some.count.value_or(share));
+  if (layers < of_stage) plan.recompute_layers = layers;
 }
 
 // ---- what is left open ----
@@ -161,16 +244,19 @@ bool leaves_open(const std::string& words) {
          std::ranges::any_of(kOpen, [&words](const char* open) { return words.starts_with(open); });
 }
 
+std::int64_t blocks_of_stage(std::int64_t layers, const ParallelPlan& plan) {
+  return std::max<std::int64_t>(1, layers / std::max<std::int64_t>(1, stages_of(plan)));
+}
+
 // Fully sharded software recomputes a fraction of the blocks, evenly spread.
 std::vector<RecomputeGuess> fractions(std::int64_t layers, const ParallelPlan& plan) {
   constexpr std::array<std::pair<int, int>, 5> kFractions = {
       {{1, 4}, {1, 3}, {1, 2}, {2, 3}, {1, 1}}};
-  const std::int64_t of_stage =
-      std::max<std::int64_t>(1, layers / std::max<std::int64_t>(1, stages_of(plan)));
+  const std::int64_t all = blocks_of_stage(layers, plan);
   std::vector<RecomputeGuess> guesses;
   for (const auto& [part, whole] : kFractions) {
     guesses.push_back({fmt::format("full in {} of {} blocks", part, whole), Recompute::kFull,
-                       std::max<std::int64_t>(1, of_stage * part / whole)});
+                       std::max<std::int64_t>(1, all * part / whole)});
   }
   return guesses;
 }
@@ -189,24 +275,35 @@ std::vector<RecomputeGuess> read_recompute(RowReader& row, std::int64_t layers,
                                            ParallelPlan& plan) {
   const std::string_view text = row.text("recompute");
   const std::string words = in_small_letters(alternative_for(text, plan.type));
-  const auto starts = [&words](const char* with) { return words.starts_with(with); };
   if (leaves_open(words)) return kinds();
   if (contains(words, "fraction of blocks not stated")) return fractions(layers, plan);
-  if (starts("none")) return {};
-  if (starts("full")) {
+  const std::vector<std::string> names = without_recompute(names_in(words));
+  const std::string_view first = names.empty() ? "full" : std::string_view(names.front());
+  if (is_one_of(first, {"none", "no", "false", "off", "disabled", "without", "0"})) return {};
+  const bool selective = is_one_of(first, {"selective", "sac"});
+  const bool by_ops = first == "sac" || contains(words, "(op") || contains(words, "per-op") ||
+                      contains(words, "(llama3") ||
+                      (selective && contains(in_small_letters(row.text("software")), "titan"));
+  const auto every =
+      selective && names.size() == 2 ? number_in<std::int64_t>(names[1]) : std::nullopt;
+  const std::int64_t all = blocks_of_stage(layers, plan);
+  if (selective && names.size() == 2 && names[1] == "layer") {
+    recompute_some({.share = 0.5}, all, plan);  // torchtitan: every second block
+  } else if (every && *every > 0) {
+    recompute_some({.share = 1.0 / static_cast<double>(*every)}, all, plan);  // torchtitan's option
+  } else if (const auto some = some_blocks(words); some && !selective) {
+    recompute_some(*some, all, plan);
+    plan.offload_activations = contains(words, "offload");
+  } else if (is_one_of(first, {"full", "yes", "true", "on", "1", "enabled", "all", "uniform"})) {
     plan.recompute = Recompute::kFull;
     plan.offload_activations = contains(words, "offload");
-  } else if (words == "selective") {
-    plan.recompute = Recompute::kSelective;
-  } else if (words == "selective (layer)") {  // torchtitan: every second block
-    plan.recompute = Recompute::kFull;
-    plan.recompute_layers = std::max<std::int64_t>(1, layers / 2);
-  } else if (starts("selective (op") || starts("selective (per-op") ||
-             starts("selective (llama3")) {
+  } else if (by_ops) {
     plan.recompute = Recompute::kAlternate;  // torchtitan: results of operations
+  } else if (selective && names.size() == 1) {
+    plan.recompute = Recompute::kSelective;
   } else if (const auto policy = remat_policy(words)) {
     set_policy(*policy, plan);
-  } else if (const auto modules = recompute_modules(words); !modules.empty()) {
+  } else if (const auto modules = recompute_modules(names); !modules.empty()) {
     plan.recompute_modules = modules;
     plan.recompute = Recompute::kSelective;
   } else {

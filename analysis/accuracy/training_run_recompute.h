@@ -6,6 +6,9 @@
 //   lists:
 //               "custom: all but decoder_layer_input(offload), query_proj(offload)"
 //               (src/MaxText/layers/decoders.py, get_remat_policy)
+//   anybody     no; yes; "activation checkpointing"; "8 of 10 layers", "4 layers" or "block 4" of
+//   each
+//               stage, "every 2nd layer", "50 %"; "selective activation recomputation"; SAC
 //   Paxml       save_dot_except_logits_ffn1 and others (praxis/layers/checkpoint_policy.py)
 //
 // A name that is offloaded offloads all that a block keeps: a plan has no finer choice.

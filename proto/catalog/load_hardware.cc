@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/catalog_message.h"
+#include "proto/catalog/hardware_words.h"
 #include "proto/catalog/measured_tables.h"
 #include "proto/hardware.pb.h"
 
@@ -20,10 +23,30 @@ std::vector<Hardware> load_hardware() {
       if (entry.has_chips_per_node()) hardware.chips_per_node = entry.chips_per_node();
       hardware.multislice = entry.multislice();
       if (entry.has_cores_per_chip()) hardware.cores_per_chip = entry.cores_per_chip();
+      for (const std::string& name : hardware.names) {
+        const std::vector<std::string> words = hardware_words(name);
+        hardware.words.insert(hardware.words.end(), words.begin(), words.end());
+      }
+      std::ranges::sort(hardware.words);
     }
   }
   throw_if_any(problems.all());
   return table;
+}
+
+const Hardware* find_hardware(const std::vector<Hardware>& hardware, std::string_view name) {
+  for (const Hardware& entry : hardware) {
+    if (std::ranges::find(entry.names, name) != entry.names.end()) return &entry;
+  }
+  const std::vector<std::string> words = hardware_words(name);
+  if (words.empty()) return nullptr;
+  const bool has_name = std::ranges::any_of(words, names_hardware);
+  for (const Hardware& entry : hardware) {
+    if (!std::ranges::includes(entry.words, words)) continue;
+    const auto is_it = [&](const std::string& known) { return hardware_words(known) == words; };
+    if (has_name || std::ranges::any_of(entry.names, is_it)) return &entry;
+  }
+  return nullptr;
 }
 
 }  // namespace stepsim

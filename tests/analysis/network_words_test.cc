@@ -8,10 +8,20 @@
 namespace stepsim {
 namespace {
 
-// Returns Gb/s of a node with 8 chips; nullopt: the text does not say.
+constexpr Bandwidth kCard(400e9 / 8);
+
+// Returns Gb/s of a node with 8 chips, of which the text gives the count; nullopt: it does not.
 std::optional<double> gigabits(std::string_view text, std::int64_t chips = 8) {
-  const auto bandwidth = network_of_node(text, chips);
-  return bandwidth ? std::optional(bandwidth->value() * 8 / 1e9) : std::nullopt;
+  const auto node = network_of_node(text, chips, kCard);
+  if (!node || !node->assumed.empty()) return std::nullopt;
+  return node->bandwidth.value() * 8 / 1e9;
+}
+
+// Likewise of a text without a count.
+std::optional<double> taken(std::string_view text, Bandwidth card = kCard) {
+  const auto node = network_of_node(text, 8, card);
+  if (!node || node->assumed.empty()) return std::nullopt;
+  return node->bandwidth.value() * 8 / 1e9;
 }
 
 TEST(NetworkWordsTest, CardsTimesTheirRate) {
@@ -60,11 +70,30 @@ TEST(NetworkWordsTest, OtherNetworksDoNotCount) {
   EXPECT_EQ(gigabits("6 x BCM57508 NetXtreme-E 10Gb/25Gb/100Gb/200Gb Ethernet"), 1200);
 }
 
+// Without a count, a card's rate is that of a card for each chip, any other the node's.
+TEST(NetworkWordsTest, ARateWithoutACount) {
+  EXPECT_EQ(taken("400 Gb/s InfiniBand"), 3200);
+  EXPECT_EQ(taken("HDR InfiniBand (200 Gb/s)"), 1600);
+  EXPECT_EQ(taken("NDR400"), 3200);
+  EXPECT_EQ(taken("IB EDR"), 800);
+  EXPECT_EQ(taken("HDR100"), 100) << "two of four lanes";
+  EXPECT_EQ(taken("RoCEv2 200GbE"), 1600);
+  EXPECT_EQ(taken("100 Gbps Ethernet"), 100);
+  EXPECT_EQ(taken("25GbE"), 25);
+  EXPECT_EQ(taken("1600 Gb/s RoCE"), 1600);
+  EXPECT_EQ(taken("3.2 Tbps EFAv2"), 3200);
+  EXPECT_EQ(taken("400 Gbps EFA"), 400);
+  EXPECT_EQ(taken("GPUDirect-TCPX, 800 Gbps"), 800);
+  EXPECT_EQ(taken("800 Gb/s"), 800);
+  EXPECT_EQ(taken("800 Gb/s", Bandwidth(100e9)), 6400) << "cards of a GB300 have as much";
+}
+
 TEST(NetworkWordsTest, WhatIsNotSaidIsNotGuessed) {
   for (const char* text :
-       {"", "n/a (one node)", "not stated (InfiniBand NDR/XDR)", "400G", "Giga Ethernet",
-        "DCN between 16 slices (data parallel)", "0 Gb/s per node", "8x", "per node", "1600"}) {
-    EXPECT_EQ(gigabits(text), std::nullopt) << text;
+       {"", "n/a (one node)", "not stated (InfiniBand NDR/XDR)", "unknown, maybe 400 Gb/s",
+        "Giga Ethernet", "DCN between 16 slices (data parallel)", "0 Gb/s per node", "8x",
+        "per node", "1600", "Infiniband, Ethernet"}) {
+    EXPECT_EQ(network_of_node(text, 8, kCard), std::nullopt) << text;
   }
 }
 

@@ -788,6 +788,50 @@ TEST(TrainingRunTest, NamesThatAreOffloadedGoToTheHost) {
   }
 }
 
+// Each of the 8 stages has 3 whole blocks.
+TEST(TrainingRunTest, RecomputeIsReadInAnybodysWords) {
+  struct Case {
+    const char* words;
+    Recompute kind;
+    std::optional<std::int64_t> layers{};
+  };
+  for (const Case& expected :
+       std::vector<Case>{{"no", Recompute::kNone},
+                         {"No recompute", Recompute::kNone},
+                         {"False", Recompute::kNone},
+                         {"0 %", Recompute::kNone},
+                         {"yes", Recompute::kFull},
+                         {"activation checkpointing", Recompute::kFull},
+                         {"Gradient checkpointing", Recompute::kFull},
+                         {"full AC", Recompute::kFull},
+                         {"full (uniform, 1 layer)", Recompute::kFull},
+                         {"selective activation recomputation", Recompute::kSelective},
+                         {"SAC", Recompute::kAlternate},
+                         {"block 2", Recompute::kFull, 2},
+                         {"2 layers", Recompute::kFull, 2},
+                         {"full, 10 of 30 layers", Recompute::kFull, 1},
+                         {"full, 20/30 layers", Recompute::kFull, 2},
+                         {"every other layer", Recompute::kFull, 2},
+                         {"every 3rd layer", Recompute::kFull, 1},
+                         {"selective (3)", Recompute::kFull, 1},
+                         {"33 %", Recompute::kFull, 1},
+                         {"half of the blocks", Recompute::kFull, 2},
+                         {"8 layers", Recompute::kFull}}) {
+    const ParallelPlan plan = plan_with(expected.words);
+    EXPECT_EQ(plan.recompute, expected.kind) << expected.words;
+    EXPECT_EQ(plan.recompute_layers, expected.layers) << expected.words;
+    EXPECT_EQ(plan.recompute_modules, ParallelPlan().recompute_modules) << expected.words;
+  }
+  for (const char* words : {"core attention", "selective (core attention)", "attn only"}) {
+    const ParallelPlan plan = plan_with(words);
+    EXPECT_EQ(plan.recompute_modules, std::vector{RecomputeModule::kAttention}) << words;
+  }
+  for (const char* words : {"something", "offload", "layers"}) {
+    EXPECT_NE(run_of(one_run("mine", "experts=256 topk=8 moe_ffn=2048", words)).problem, "")
+        << words;
+  }
+}
+
 TEST(TrainingRunTest, AFractionOfTheBlocksIsGuessed) {
   const TrainingRun run = run_of(one_run("mine", "experts=256 topk=8 moe_ffn=2048",
                                          "selective AC (fraction of blocks not stated)"));

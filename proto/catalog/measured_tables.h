@@ -26,14 +26,15 @@ struct Hardware {
   bool cluster_has_sizes = true;   // <cluster>-<chips>
   std::int64_t chips_per_node = 8;
   std::string multislice{};  // family of several slices on a data-centre network; empty: none
-  std::int64_t cores_per_chip = 1;  // cores that names of slices count: v5p-128 has 64 chips
+  std::int64_t cores_per_chip = 1;   // cores that names of slices count: v5p-128 has 64 chips
   std::vector<std::string> words{};  // of all names (hardware_words.h), sorted
 };
 std::vector<Hardware> load_hardware();
 
 // Returns the entry that a name in a table stands for; nullptr if there is none. It is the one that
-// has the name as it stands, or else the first one that knows all of its words, of which one names a
-// chip or a machine ("NVIDIA A100-SXM4-40GB", "8x H100 SXM5"), or all are those of one of its names.
+// has the name as it stands, or else the first one that knows all of its words, of which one names
+// a chip or a machine ("NVIDIA A100-SXM4-40GB", "8x H100 SXM5"), or all are those of one of its
+// names.
 const Hardware* find_hardware(const std::vector<Hardware>& hardware, std::string_view name);
 
 // Software is the software that a table was made with. It gives the values that the table omits

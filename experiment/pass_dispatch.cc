@@ -10,13 +10,15 @@ namespace stepsim {
 Dispatch dispatch_of_pass(const ParallelPlan& plan, const CommunicationLibrary& library,
                           const Places& places) {
   if (plan.dispatch != Dispatch::kAuto) return plan.dispatch;
-  const RequestBatch batch = requests_of(plan);
-  if (!std::ranges::all_of(batch.groups, &RequestGroup::generates)) return Dispatch::kTwoLevel;
   const bool over_nodes = ranks_of_expert_node(plan, places) < plan.ep;
+  const bool bulk = !over_nodes && library.bulk_dispatch && library.bulk_combine;
+  const Dispatch normal = bulk ? Dispatch::kAllToAll : Dispatch::kTwoLevel;
+  const RequestBatch batch = requests_of(plan);
+  if (!std::ranges::all_of(batch.groups, &RequestGroup::generates)) return normal;
   for (const auto* const kernel : {&library.dispatch, &library.combine}) {
-    if (!*kernel || (over_nodes && (*kernel)->network_fraction == 0)) return Dispatch::kTwoLevel;
+    if (!*kernel || (over_nodes && (*kernel)->network_fraction == 0)) return normal;
     const std::int64_t most = (*kernel)->up_to_tokens;  // 0: any number
-    if (most > 0 && batch.tokens() > most) return Dispatch::kTwoLevel;
+    if (most > 0 && batch.tokens() > most) return normal;
   }
   return Dispatch::kAllToAll;
 }

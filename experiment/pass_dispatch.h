@@ -3,7 +3,8 @@
 // SGLang's deepep-mode auto takes DeepEP's low-latency kernels for batches that decode and its
 // normal kernels for all that have prompts (python/sglang/srt/layers/moe/utils.py,
 // DeepEPMode.resolve). The low-latency kernels are those of all_to_all (library_choice.h), for as
-// many tokens of a chip as they have room for; the normal ones are two_level.
+// many tokens of a chip as they have room for. The normal ones are two_level over nodes, and those
+// of all_to_all for more tokens in one node, where the library has them.
 
 #pragma once
 

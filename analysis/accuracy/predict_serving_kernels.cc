@@ -12,6 +12,7 @@
 #include "analysis/accuracy/row_fields.h"
 #include "proto/load_experiment.h"
 #include "sim/base/field_text.h"
+#include "sim/base/small_letters.h"
 #include "workload/expert_load.h"
 #include "workload/kernels.h"
 
@@ -58,12 +59,6 @@ class Sizes {
   double product_ = 1;
   std::string problem_;
 };
-
-std::string in_small_letters(std::string_view text) {
-  std::string small(text);
-  std::ranges::transform(small, small.begin(), [](unsigned char c) { return std::tolower(c); });
-  return small;
-}
 
 // SGLang runs the kernels that vLLM runs: FlashAttention 3 on Hopper, those of TensorRT-LLM by way
 // of FlashInfer on Blackwell.

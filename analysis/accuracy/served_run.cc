@@ -10,6 +10,7 @@
 
 #include "analysis/accuracy/columns.h"
 #include "analysis/accuracy/row_fields.h"
+#include "analysis/accuracy/served_model_name.h"
 #include "proto/load_experiment.h"
 #include "serving/engines/engine_fields.h"
 #include "sim/base/field_assignments.h"
@@ -18,32 +19,6 @@
 
 namespace stepsim {
 namespace {
-
-std::string bare(std::string_view text) {
-  std::string result;
-  for (const char letter : text) {
-    if (std::isalnum(static_cast<unsigned char>(letter)) != 0) result += small_letter(letter);
-  }
-  return result;
-}
-
-// Returns the catalog's model of this name, less what stands behind it: "-instruct", "-fp8",
-// "-671b". Releases of one architecture count as one.
-const ModelSpec* model_named(std::string_view name, const std::vector<ModelSpec>& models) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 1> kSame = {
-      {{"deepseekv31", "deepseek-v3"}}};
-  while (true) {
-    const std::string wanted = bare(name);
-    const auto same = std::ranges::find(kSame, wanted, [](const auto& pair) { return pair.first; });
-    const std::string known = same == kSame.end() ? wanted : bare(same->second);
-    const auto found =
-        std::ranges::find(models, known, [](const ModelSpec& model) { return bare(model.name); });
-    if (found != models.end()) return &*found;
-    const std::size_t dash = name.rfind('-');
-    if (dash == std::string_view::npos) return nullptr;
-    name = name.substr(0, dash);
-  }
-}
 
 // Returns 350 for "h100 (350 W cap)", and leaves "h100" in `chip`.
 std::int64_t power_cap(std::string_view& chip) {
@@ -92,7 +67,7 @@ class Reading {
             const std::vector<ModelSpec>& models) {
     const auto software = serving_software(row_.text("framework"));
     if (!software) return fail(fmt::format("framework \"{}\" is unknown", row_.text("framework")));
-    model_ = model_named(row_.text("model"), models);
+    model_ = served_model(row_.text("model"), models);
     if (model_ == nullptr)
       return fail(fmt::format("model \"{}\" is not in the catalog", row_.text("model")));
     software_ = *software;

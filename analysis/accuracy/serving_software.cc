@@ -1,6 +1,9 @@
 #include "analysis/accuracy/serving_software.h"
 
 #include <algorithm>
+#include <string>
+
+#include "sim/base/small_letters.h"
 
 namespace stepsim {
 namespace {
@@ -62,13 +65,16 @@ void prefer(const std::vector<std::string_view>& names, std::vector<Entry>& entr
 }  // namespace
 
 std::optional<ServingSoftware> serving_software(std::string_view framework) {
-  if (has(framework, "trt") || has(framework, "tensorrt")) return trtllm();
-  if (has(framework, "sglang")) return sglang();
-  if (has(framework, "vllm") || framework == "atom") return vllm();
+  const std::string name = in_small_letters(framework);
+  if (has(name, "trt") || has(name, "tensorrt")) return trtllm();
+  if (has(name, "sglang")) return sglang();
+  if (has(name, "vllm") || has(name, "llm-d") || name == "atom") return vllm();
+  if (has(name, "jetstream")) return of_engine(EngineName::kJetstream);
   return std::nullopt;
 }
 
 std::string collectives_of(const ServingSoftware& software, const std::string& of_chip) {
+  if (software.collectives.empty()) return of_chip;
   for (const std::string_view generation : {"-hopper", "-blackwell"}) {
     if (of_chip.ends_with(generation)) return software.collectives + std::string(generation);
   }

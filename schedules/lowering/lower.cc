@@ -217,6 +217,8 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
                   .weights = Bytes(0),
                   .cache = Bytes(0),
                   .builder = ProgramBuilder(name_of(rank, roles[role], model, plan))};
+    // Stages have about as many ops as the one before.
+    if (!graph.programs.empty()) writing.builder.expect(graph.programs.back());
     fill_stage(model, models[role], writing);
     on_host.push_back(offloaded_bytes(writing));
     return lower_stage(std::move(writing), chip.fixed_memory);

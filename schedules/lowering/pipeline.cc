@@ -95,15 +95,18 @@ StreamId StageMessages::stream_for(const std::vector<Message>& batch) {
             {},
             {},
             batch.size() == 1 ? boundary_of_line(batch[0].boundary) : kAnyBoundary};
-  std::string name = batch[0].is_send ? "send" : "receive";
   for (const Message& message : batch) {
     std::get<1>(line).push_back(message.peer);
     std::get<2>(line).push_back(message.kind);
+  }
+  const auto [place, added] = streams_.try_emplace(std::move(line));
+  if (!added) return place->second;
+  std::string name = batch[0].is_send ? "send" : "receive";
+  for (const Message& message : batch) {
     name += " " + std::string(name_of(message.kind)) + (message.is_send ? " to " : " from ") +
             std::to_string(message.peer);
   }
-  const auto [place, added] = streams_.try_emplace(std::move(line));
-  if (added) place->second = stage_.builder.add_stream(std::move(name));
+  place->second = stage_.builder.add_stream(std::move(name));
   return place->second;
 }
 

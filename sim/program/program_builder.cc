@@ -15,24 +15,45 @@ void sort_by_op(std::vector<Late>& late) {
       late, {}, [](const Late& one) { return std::tuple(one.op.stream.index(), one.op.position); });
 }
 
-// Appends an op's part of a stream's table, and what came late for it.
+// Appends what came late for an op.
 template <typename Item, typename Late>
-void append_of_op(const std::vector<Item>& table, std::uint32_t begin, std::uint32_t end,
-                  const std::vector<Late>& late, std::size_t& next_late, OpRef op,
-                  std::vector<Item>& to) {
-  to.insert(to.end(), table.begin() + begin, table.begin() + end);
-  for (; next_late < late.size() && late[next_late].op.stream == op.stream &&
-         late[next_late].op.position == op.position;
-       ++next_late) {
-    to.push_back(late[next_late].item);
+void append_late(const std::vector<Late>& late, std::size_t& next, OpRef op,
+                 std::vector<Item>& to) {
+  for (; next < late.size() && late[next].op.stream == op.stream &&
+         late[next].op.position == op.position;
+       ++next) {
+    to.push_back(late[next].item);
   }
 }
 
 }  // namespace
 
+void ProgramBuilder::expect(const Program& like) {
+  std::uint32_t dependencies = 0;
+  std::uint32_t changes = 0;
+  for (const Stream& stream : like.streams) {
+    if (stream.ops == 0) {
+      expected_.emplace_back();
+      continue;
+    }
+    const Op& last = like.ops[stream.first_op + stream.ops - 1];
+    expected_.push_back(
+        {.ops = stream.ops,
+         .dependencies = last.dependencies_end - std::exchange(dependencies, last.dependencies_end),
+         .memory_changes = last.memory_end - std::exchange(changes, last.memory_end)});
+  }
+}
+
 StreamId ProgramBuilder::add_stream(std::string name, bool computes) {
   program_.streams.push_back({.name = std::move(name), .computes = computes});
-  drafts_.emplace_back();
+  StreamDraft& draft = drafts_.emplace_back();
+  if (drafts_.size() <= expected_.size()) {
+    const Expected& expected = expected_[drafts_.size() - 1];
+    draft.ops.reserve(expected.ops);
+    draft.labels.reserve(expected.ops);
+    draft.dependencies.reserve(expected.dependencies);
+    draft.memory_changes.reserve(expected.memory_changes);
+  }
   return StreamId(static_cast<std::uint32_t>(drafts_.size() - 1));
 }
 
@@ -91,6 +112,26 @@ void ProgramBuilder::add_launches() {
   }
 }
 
+void ProgramBuilder::append(const StreamDraft& stream, std::uint32_t first, std::uint32_t end) {
+  if (first == end) return;
+  const std::uint32_t dependency = first == 0 ? 0 : stream.ops[first - 1].dependencies_end;
+  const std::uint32_t change = first == 0 ? 0 : stream.ops[first - 1].memory_end;
+  const Op& last = stream.ops[end - 1];
+  const auto dependencies_before = static_cast<std::uint32_t>(program_.dependencies.size());
+  const auto changes_before = static_cast<std::uint32_t>(program_.memory_changes.size());
+  program_.dependencies.insert(program_.dependencies.end(),
+                               stream.dependencies.begin() + dependency,
+                               stream.dependencies.begin() + last.dependencies_end);
+  program_.memory_changes.insert(program_.memory_changes.end(),
+                                 stream.memory_changes.begin() + change,
+                                 stream.memory_changes.begin() + last.memory_end);
+  for (std::uint32_t position = first; position < end; ++position) {
+    Op& op = program_.ops.emplace_back(stream.ops[position]);
+    op.dependencies_end += dependencies_before - dependency;
+    op.memory_end += changes_before - change;
+  }
+}
+
 Program ProgramBuilder::build() && {
   sort_by_op(late_dependencies_);
   sort_by_op(late_changes_);
@@ -113,19 +154,22 @@ Program ProgramBuilder::build() && {
     program_.streams[s].first_op = static_cast<std::uint32_t>(program_.ops.size());
     program_.streams[s].ops = static_cast<std::uint32_t>(stream.ops.size());
     program_.labels.insert(program_.labels.end(), stream.labels.begin(), stream.labels.end());
-    std::uint32_t first_dependency = 0;
-    std::uint32_t first_change = 0;
+    const auto late_position = [&](const auto& late, std::size_t next) {
+      const bool is_here = next < late.size() && late[next].op.stream == StreamId(s);
+      return is_here ? late[next].op.position : program_.streams[s].ops;
+    };
     for (std::uint32_t position = 0; position < stream.ops.size(); ++position) {
-      Op op = stream.ops[position];
-      const OpRef ref{StreamId(s), position};
-      append_of_op(stream.dependencies, std::exchange(first_dependency, op.dependencies_end),
-                   op.dependencies_end, late_dependencies_, next_dependency, ref,
-                   program_.dependencies);
-      append_of_op(stream.memory_changes, std::exchange(first_change, op.memory_end), op.memory_end,
-                   late_changes_, next_change, ref, program_.memory_changes);
-      op.dependencies_end = static_cast<std::uint32_t>(program_.dependencies.size());
-      op.memory_end = static_cast<std::uint32_t>(program_.memory_changes.size());
-      program_.ops.push_back(op);
+      const std::uint32_t late = std::min(late_position(late_dependencies_, next_dependency),
+                                          late_position(late_changes_, next_change));
+      append(stream, std::exchange(position, late), late);
+      if (late == stream.ops.size()) break;
+      append(stream, late, late + 1);
+      const OpRef op{StreamId(s), late};
+      append_late(late_dependencies_, next_dependency, op, program_.dependencies);
+      append_late(late_changes_, next_change, op, program_.memory_changes);
+      program_.ops.back().dependencies_end =
+          static_cast<std::uint32_t>(program_.dependencies.size());
+      program_.ops.back().memory_end = static_cast<std::uint32_t>(program_.memory_changes.size());
     }
   }
   add_launches();

@@ -46,6 +46,9 @@ class ProgramBuilder {
  public:
   explicit ProgramBuilder(std::string name) { program_.name = std::move(name); }
 
+  // Keeps room for as many ops as `like` has, stream by stream. Streams are added after that.
+  void expect(const Program& like);
+
   StreamId add_stream(std::string name, bool computes = false);
   OpRef add(const OpDraft& op);
 
@@ -86,9 +89,18 @@ class ProgramBuilder {
   };
 
   bool is_last(OpRef op) const;  // of its stream
+  // Appends the ops [first, end) of a draft, to which nothing came late, to program_.
+  void append(const StreamDraft& stream, std::uint32_t first, std::uint32_t end);
   void add_launches();
 
+  struct Expected {
+    std::size_t ops = 0;
+    std::size_t dependencies = 0;
+    std::size_t memory_changes = 0;
+  };
+
   Program program_;
+  std::vector<Expected> expected_;   // by stream
   std::vector<StreamDraft> drafts_;  // by stream
   std::vector<LateDependency> late_dependencies_;
   std::vector<LateChange> late_changes_;

@@ -161,6 +161,7 @@ TEST(CatalogTest, EveryChipSaysWhatHostItHangsOn) {
     ProblemList problems;
     EXPECT_TRUE(resolve(message, problems)) << name;
     const HostSpec host = to_cluster(message, problems).host;
+    ASSERT_TRUE(host.link_bandwidth) << name;
     EXPECT_GT(host.link_bandwidth->value(), 5e9) << name;
     EXPECT_GT(host.memory_bandwidth, host.link_bandwidth) << name;
   }

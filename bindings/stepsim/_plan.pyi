@@ -43,7 +43,7 @@ class Plan(Part):
                  overlap_pipeline: Optional[bool] = ...,
                  scatter_messages: Optional[bool] = ...,
                  batch_p2p: Optional[bool] = ...,
-                 dispatch: Optional[Literal["all_to_all", "two_level"]] = ...,
+                 dispatch: Optional[Literal["all_to_all", "two_level", "auto"]] = ...,
                  expert_node: Optional[int] = ...,
                  node_limit: Optional[int] = ...,
                  overlap_expert_parallel: Optional[bool] = ...,
@@ -167,7 +167,9 @@ class Plan(Part):
             as the schedule's runtime does (Megatron-LM, DualPipe, zero bubble). (default: false)
         dispatch: How tokens travel to their experts. all_to_all: a copy for each expert. two_level: a
             copy for each node, handed on inside it to each rank that has one of the token's experts
-            (DeepEP). (default: all_to_all)
+            (DeepEP). auto: passes of inference in which all requests generate go by all_to_all, if the
+            library has low-latency kernels for as many tokens, others by two_level (SGLang: deepep-mode
+            auto). (default: all_to_all)
         expert_node: two_level dispatch: neighbouring ranks of ep that stand in one node.
         node_limit: two_level dispatch: the most nodes that one token is sent to.
         overlap_expert_parallel: Each backward alternates with the forward behind it, so that the all-

@@ -7,12 +7,25 @@
 
 namespace stepsim {
 
+namespace {
+
+bool spans_nodes(const ParallelPlan& plan, const Places& places) {
+  return ranks_of_expert_node(plan, places) < plan.ep;
+}
+
+}  // namespace
+
+Dispatch dispatch_with_prompts(const ParallelPlan& plan, const CommunicationLibrary& library,
+                               const Places& places) {
+  const bool own_kernels = library.bulk_dispatch && library.bulk_combine;
+  return own_kernels && !spans_nodes(plan, places) ? Dispatch::kAllToAll : Dispatch::kTwoLevel;
+}
+
 Dispatch dispatch_of_pass(const ParallelPlan& plan, const CommunicationLibrary& library,
                           const Places& places) {
   if (plan.dispatch != Dispatch::kAuto) return plan.dispatch;
-  const bool over_nodes = ranks_of_expert_node(plan, places) < plan.ep;
-  const bool bulk = !over_nodes && library.bulk_dispatch && library.bulk_combine;
-  const Dispatch normal = bulk ? Dispatch::kAllToAll : Dispatch::kTwoLevel;
+  const bool over_nodes = spans_nodes(plan, places);
+  const Dispatch normal = dispatch_with_prompts(plan, library, places);
   const RequestBatch batch = requests_of(plan);
   if (!std::ranges::all_of(batch.groups, &RequestGroup::generates)) return normal;
   for (const auto* const kernel : {&library.dispatch, &library.combine}) {

@@ -14,6 +14,11 @@
 
 namespace stepsim {
 
+// Returns how tokens travel under kAuto in a pass that has prompts: by the normal kernels.
+// REQUIRES: the plan has no problem and is of inference.
+Dispatch dispatch_with_prompts(const ParallelPlan& plan, const CommunicationLibrary& library,
+                               const Places& places);
+
 // Returns how the tokens of the plan's pass travel: plan.dispatch, unless that is kAuto. REQUIRES:
 // the plan has no problem; with kAuto it is of inference.
 Dispatch dispatch_of_pass(const ParallelPlan& plan, const CommunicationLibrary& library,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "experiment/pass_dispatch.h"
 #include "schedules/lowering/lowered_model.h"
 
 namespace stepsim {
@@ -73,7 +74,10 @@ Duration PassTimes::point(Curve& curve, std::int64_t tokens) {
   if (known != curve.points.end()) return known->second;
   const RequestBatch batch = one_group(tokens, curve.generates);
   const Dispatch dispatch = experiment_.plan.dispatch;
-  if (curve.beside_prompts) experiment_.plan.dispatch = Dispatch::kTwoLevel;
+  if (curve.beside_prompts) {
+    experiment_.plan.dispatch =
+        dispatch_with_prompts(experiment_.plan, cluster_.library, cluster_.places);
+  }
   const Duration rest = simulated(batch) - mixing(batch);
   experiment_.plan.dispatch = dispatch;
   curve.points.emplace(tokens, rest);

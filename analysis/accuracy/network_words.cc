@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/accuracy/words.h"
 #include "sim/base/field_text.h"
 #include "sim/base/small_letters.h"
 
@@ -108,10 +109,6 @@ std::optional<double> gigabits_of(const Word& unit) {
   return prefix * (bytes ? 8 : 1);
 }
 
-bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-  return std::ranges::find(words, word) != words.end();
-}
-
 // What one clause says.
 struct Clause {
   bool compute = false;  // "Compute: ..."
@@ -145,13 +142,13 @@ class ClauseReader {
 
   void read_number(std::size_t at) {
     const double number = *words_[at].number;
-    const bool after_times = at > 0 && is_one_of(word(at - 1), {"x", "*"});
+    const bool after_times = at > 0 && is_word_of(word(at - 1), {"x", "*"});
     const auto unit = at + 1 < words_.size() ? gigabits_of(words_[at + 1]) : std::nullopt;
     if (unit) {
       clause_.gigabits = std::max(clause_.gigabits.value_or(0), number * *unit);
     } else if (named_before(at) && (number == 100 || number == 200 || number == 400)) {
       clause_.gigabits = number;  // "NDR 400", "NDR400", two lanes of "HDR100"
-    } else if (is_one_of(word(at + 1), {"x", "*", "cards", "nics", "hcas", "ports", "adapters"})) {
+    } else if (is_word_of(word(at + 1), {"x", "*", "cards", "nics", "hcas", "ports", "adapters"})) {
       clause_.cards = number;
     } else if (after_times && at + 1 == words_.size() && !clause_.cards) {
       clause_.cards = number;  // "400 Gb/s x 8"
@@ -166,20 +163,20 @@ class ClauseReader {
     const std::string_view now = word(at);
     if (const auto name = stepsim::generation(now)) clause_.generation = name;
     if (now == "compute") clause_.compute = true;
-    if (is_one_of(now, {"unknown", "n/a"}) || (now == "not" && word(at + 1) == "stated")) {
+    if (is_word_of(now, {"unknown", "n/a"}) || (now == "not" && word(at + 1) == "stated")) {
       clause_.not_stated = true;
     }
     if (now.starts_with("efa") || now.starts_with("tcpx") || now.starts_with("gpudirect-tcpx")) {
       clause_.by_machine = true;
     }
-    if (is_one_of(now,
-                  {"storage", "management", "pcie", "gpu-pcie", "pcie-nic", "nvlink", "dpu"})) {
+    if (is_word_of(now,
+                   {"storage", "management", "pcie", "gpu-pcie", "pcie-nic", "nvlink", "dpu"})) {
       clause_.other = true;
     }
-    if (!is_one_of(now, {"per", "a", "each", "every"})) return;
+    if (!is_word_of(now, {"per", "a", "each", "every"})) return;
     const std::string_view what = word(at + 1);
-    clause_.per_node |= is_one_of(what, {"node", "host", "server", "machine", "vm", "instance"});
-    clause_.per_chip |= is_one_of(what, {"gpu", "chip", "accelerator", "device", "tpu", "gcd"});
+    clause_.per_node |= is_word_of(what, {"node", "host", "server", "machine", "vm", "instance"});
+    clause_.per_chip |= is_word_of(what, {"gpu", "chip", "accelerator", "device", "tpu", "gcd"});
   }
 
   std::vector<Word> words_;

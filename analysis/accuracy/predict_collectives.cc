@@ -227,7 +227,12 @@ class BulkUnits {
 
   // Returns nullopt with the reason in `row` if it can't be told.
   std::optional<std::int64_t> get(std::size_t record, AccuracyRow& row) const {
-    if (const std::optional<std::int64_t> units = table_.integer(record, "sms")) return units;
+    if (!table_.at(record, "sms").empty()) {
+      const std::optional<std::int64_t> units = table_.integer(record, "sms");
+      if (units && *units >= 1) return units;
+      row.skipped = no_value(table_, record, "sms", "1 or more");
+      return std::nullopt;
+    }
     const std::vector<std::size_t>& alike = rows_.at(shape_of(record));
     if (alike.size() == kSteps) {
       const auto before = std::ranges::lower_bound(alike, record) - alike.begin();

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "analysis/accuracy/words.h"
 #include "sim/base/small_letters.h"
 
 namespace stepsim {
@@ -17,14 +18,6 @@ bool is_in_word(char c) {
 }
 bool is_digit_of_name(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
-
-std::string bare_name(std::string_view text) {
-  std::string result;
-  for (const char letter : text) {
-    if (is_in_word(letter)) result += small_letter(letter);
-  }
-  return result;
 }
 
 // Other names of models of the catalog, without what stands between their words. Distilled models:
@@ -92,9 +85,9 @@ bool keeps_architecture(const std::string& word) {
 const ModelSpec* model_called(const std::string& wanted, const std::vector<ModelSpec>& models) {
   const auto* const same =
       std::ranges::find(kSame, wanted, [](const auto& pair) { return pair.first; });
-  const std::string known = same == kSame.end() ? wanted : bare_name(same->second);
+  const std::string known = same == kSame.end() ? wanted : letters_and_digits(same->second);
   const auto found = std::ranges::find(
-      models, known, [](const ModelSpec& model) { return bare_name(model.name); });
+      models, known, [](const ModelSpec& model) { return letters_and_digits(model.name); });
   return found == models.end() ? nullptr : &*found;
 }
 
@@ -105,7 +98,7 @@ const ModelSpec* served_model(std::string_view name, const std::vector<ModelSpec
   std::vector<std::string_view> words = words_in_name(name);
   while (!words.empty()) {
     std::string wanted;
-    for (const std::string_view word : words) wanted += bare_name(word);
+    for (const std::string_view word : words) wanted += letters_and_digits(word);
     if (const ModelSpec* found = model_called(wanted, models)) return found;
     if (!keeps_architecture(in_small_letters(words.back()))) return nullptr;
     words.pop_back();

@@ -3,28 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <string>
 
 #include "analysis/accuracy/columns.h"
 #include "analysis/accuracy/plan_words.h"
-#include "sim/base/small_letters.h"
+#include "analysis/accuracy/words.h"
 
 namespace stepsim {
 namespace {
 
 constexpr std::int64_t kPaddedGpt2Vocabulary = 51'200;
-
-// Turns "DeepSeek-V3 (dropless)" into "deepseekv3dropless", because tables spell a name in many
-// ways.
-std::string letters_and_digits(std::string_view text) {
-  std::string result;
-  for (const char letter : text) {
-    if (std::isalnum(static_cast<unsigned char>(letter)) != 0) result += small_letter(letter);
-  }
-  return result;
-}
 
 bool is_digit(char letter) {
   return letter >= '0' && letter <= '9';

@@ -6,10 +6,10 @@
 #include <array>
 #include <cctype>
 #include <cmath>
-#include <initializer_list>
 #include <string_view>
 
 #include "analysis/accuracy/columns.h"
+#include "analysis/accuracy/words.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/base/field_text.h"
 #include "sim/base/small_letters.h"
@@ -17,10 +17,6 @@
 
 namespace stepsim {
 namespace {
-
-bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-  return std::ranges::find(words, word) != words.end();
-}
 
 // Cuts a text at all that is neither a letter nor a digit nor "_", for which "-" stands too.
 std::vector<std::string> names_in(std::string_view text) {
@@ -154,7 +150,7 @@ std::vector<RecomputeModule> recompute_modules(const std::vector<std::string>& n
       {"moe", kExperts}};
   std::vector<RecomputeModule> modules;
   for (const std::string& name : names) {
-    if (is_one_of(name, {"selective", "and", "only", "core", "modules"})) continue;
+    if (is_word_of(name, {"selective", "and", "only", "core", "modules"})) continue;
     const auto known = std::ranges::find(kModules, name, [](const auto& of) { return of.first; });
     if (known == kModules.end()) return {};
     modules.push_back(known->second);
@@ -170,11 +166,11 @@ std::vector<std::string> without_recompute(const std::vector<std::string>& names
   std::vector<std::string> rest;
   for (const std::string& name : names) {
     const bool says_it =
-        is_one_of(name, {"checkpointing", "checkpoint", "checkpoints", "ckpt", "recompute",
-                         "recomputation", "recomputing", "rematerialization", "remat", "ac", "gc",
-                         "activation_checkpointing", "gradient_checkpointing"});
+        is_word_of(name, {"checkpointing", "checkpoint", "checkpoints", "ckpt", "recompute",
+                          "recomputation", "recomputing", "rematerialization", "remat", "ac", "gc",
+                          "activation_checkpointing", "gradient_checkpointing"});
     const bool of_what =
-        !rest.empty() && is_one_of(rest.back(), {"activation", "activations", "gradient", "act"});
+        !rest.empty() && is_word_of(rest.back(), {"activation", "activations", "gradient", "act"});
     if (says_it && of_what) rest.pop_back();
     if (!says_it) rest.push_back(name);
   }
@@ -220,8 +216,8 @@ std::optional<SomeBlocks> some_blocks(std::string_view words) {
     if (divides && whole && *whole >= *number) {
       return SomeBlocks{.share = static_cast<double>(*number) / static_cast<double>(*whole)};
     }
-    if (is_one_of(name(i + 1), {"layer", "layers", "block", "blocks"}) ||
-        (i > 0 && is_one_of(name(i - 1), {"block", "blocks", "layers"}))) {
+    if (is_word_of(name(i + 1), {"layer", "layers", "block", "blocks"}) ||
+        (i > 0 && is_word_of(name(i - 1), {"block", "blocks", "layers"}))) {
       return SomeBlocks{.count = number};
     }
   }
@@ -279,8 +275,8 @@ std::vector<RecomputeGuess> read_recompute(RowReader& row, std::int64_t layers,
   if (contains(words, "fraction of blocks not stated")) return fractions(layers, plan);
   const std::vector<std::string> names = without_recompute(names_in(words));
   const std::string_view first = names.empty() ? "full" : std::string_view(names.front());
-  if (is_one_of(first, {"none", "no", "false", "off", "disabled", "without", "0"})) return {};
-  const bool selective = is_one_of(first, {"selective", "sac"});
+  if (is_word_of(first, {"none", "no", "false", "off", "disabled", "without", "0"})) return {};
+  const bool selective = is_word_of(first, {"selective", "sac"});
   const bool by_ops = first == "sac" || contains(words, "(op") || contains(words, "per-op") ||
                       contains(words, "(llama3") ||
                       (selective && contains(in_small_letters(row.text("software")), "titan"));
@@ -294,7 +290,7 @@ std::vector<RecomputeGuess> read_recompute(RowReader& row, std::int64_t layers,
   } else if (const auto some = some_blocks(words); some && !selective) {
     recompute_some(*some, all, plan);
     plan.offload_activations = contains(words, "offload");
-  } else if (is_one_of(first, {"full", "yes", "true", "on", "1", "enabled", "all", "uniform"})) {
+  } else if (is_word_of(first, {"full", "yes", "true", "on", "1", "enabled", "all", "uniform"})) {
     plan.recompute = Recompute::kFull;
     plan.offload_activations = contains(words, "offload");
   } else if (by_ops) {

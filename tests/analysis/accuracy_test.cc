@@ -399,6 +399,9 @@ TEST(AccuracyTest, NormalKernelsOfDeepEpRunOnUnitsThatTheTableTells) {
   ASSERT_EQ(told.size(), 2U);
   EXPECT_EQ(told[0].predicted, rows[4].predicted);
   EXPECT_EQ(told[1].predicted, rows[5].predicted);
+  const std::vector<AccuracyRow> none =
+      predicted(header + "sms,dispatch_us,combine_us\n" + shape + "0,500,900\n");
+  EXPECT_EQ(none[0].skipped, "sms is \"0\", must be 1 or more");
   const std::vector<AccuracyRow> two =
       predicted(header + "dispatch_us,combine_us\n" + shape + "500,900\n" + shape + "400,800\n");
   EXPECT_EQ(two[0].skipped,

@@ -62,13 +62,16 @@ TEST(PassTimesTest, AreWithinHalfAPercentOfSimulatedPasses) {
 
 // Tokens travel otherwise in passes that have prompts: dispatch=auto.
 TEST(PassTimesTest, PassesThatChooseTheirDispatchToo) {
-  const Experiment experiment =
-      load_experiment({.model = "deepseek-v2-lite",
-                       .cluster = "dgx-h100-16",
-                       .plan = "inference=decode,batch=16,context=100,dp=16,ep=16",
-                       .library = "sglang-0.5-hopper"});
-  ASSERT_EQ(experiment.plan.dispatch, Dispatch::kAuto);
-  EXPECT_LT(worst_error(experiment), 0.005);
+  for (const auto& [cluster, ranks] :
+       {std::pair{"dgx-h100-16", "dp=16,ep=16"}, std::pair{"dgx-h100-8", "dp=8,ep=8"}}) {
+    const Experiment experiment =
+        load_experiment({.model = "deepseek-v2-lite",
+                         .cluster = cluster,
+                         .plan = std::string("inference=decode,batch=16,context=100,") + ranks,
+                         .library = "sglang-0.5-hopper"});
+    ASSERT_EQ(experiment.plan.dispatch, Dispatch::kAuto);
+    EXPECT_LT(worst_error(experiment), 0.005) << cluster;
+  }
 }
 
 TEST(PassTimesTest, ExactOnesAreSimulated) {

@@ -10,6 +10,7 @@
 
 #include "workload/attention.h"
 #include "workload/chunked_scan.h"
+#include "workload/context_pairs.h"
 #include "workload/head.h"
 #include "workload/kernels.h"
 #include "workload/layer_part.h"
@@ -49,6 +50,19 @@ class MixedTokens {
     if (op == "index_scores") return index_scores(group);
     if (op == "scan") return scan(group);
     return std::nullopt;
+  }
+
+  // Returns the kernels of attention in a ring of context ranks, for the keys and values of each
+  // rank in the order in which they come: its own, then those of the ranks before it.
+  std::vector<std::vector<Kernel>> parts_of_ring(const std::vector<RequestGroup>& groups) const {
+    const std::int64_t ranks = part_.shard.prompt_parts;
+    std::vector<std::vector<Kernel>> parts(static_cast<std::size_t>(ranks));
+    for (std::int64_t hop = 0; hop < ranks; ++hop) {
+      for (const RequestGroup& group : groups) {
+        add_part(group, hop, parts[static_cast<std::size_t>(hop)]);
+      }
+    }
+    return parts;
   }
 
  private:
@@ -159,12 +173,72 @@ class MixedTokens {
   // Keys and values of tokens in the cache, and of other context ranks, come out of their latent
   // vectors.
   Kernel others_keys(const RequestGroup& group) const {
+    return keys_of_latents(group.sequences * (group.keys() - own_queries(group)));
+  }
+  Kernel keys_of_latents(std::int64_t tokens) const {
     const LatentSpec& latent = own().latent;
     const DataTypes& types = part_.shard.types;
-    return matmul("key_value_up_projection", {types.matmul, types.activations},
-                  {.m = group.sequences * (group.keys() - own_queries(group)),
-                   .n = part_.heads * (latent.nope_dim + latent.v_dim),
-                   .k = latent.kv_rank});
+    return matmul(
+        "key_value_up_projection", {types.matmul, types.activations},
+        {.m = tokens, .n = part_.heads * (latent.nope_dim + latent.v_dim), .k = latent.kv_rank});
+  }
+
+  // ---- a ring of context ranks ----
+
+  // Adds what this rank computes with the keys that have come after `hop` hops: nothing where none
+  // of them is scored.
+  void add_part(const RequestGroup& group, std::int64_t hop, std::vector<Kernel>& kernels) const {
+    const double pairs = pairs_after(group, hop);
+    if (pairs <= 0) return;
+    const std::int64_t queries = own_queries(group);
+    const std::int64_t cached = part_of(group.cached, part_.shard.prompt_parts);
+    const std::int64_t made = hop == 0 ? 0 : queries;  // latents whose keys another rank has
+    if (is_latent() && made + cached > 0) {
+      kernels.push_back(keys_of_latents(group.sequences * (made + cached)));
+    }
+    AttentionShape shape = attention_shape(part_, kind_);
+    shape.sequences = group.sequences;
+    shape.queries = queries;
+    shape.keys = queries + cached;
+    if (kind_.mixer == Mixer::kLocal) {
+      shape.keys = std::min(shape.keys, own().window + group.queries);
+    }
+    shape.pairs = pairs;
+    kernels.push_back(attention_forward("attention", type(), shape));
+    if (hop == 0) {
+      kernels.push_back(write_cache(group));
+      return;
+    }
+    const std::int64_t results = group.sequences * queries * shape.heads * shape.v_dim;
+    kernels.push_back(
+        part_.elementwise("merge_attention", {.elements = results, .reads = 2, .flops = 3}));
+  }
+
+  // Counts the pairs of this rank's new tokens and the keys of the rank `hop` places before it: of
+  // new tokens by their places, of the cache an equal part.
+  double pairs_after(const RequestGroup& group, std::int64_t hop) const {
+    const std::int64_t ranks = part_.shard.prompt_parts;
+    const std::int64_t owner = (part_.shard.context_rank + ranks - hop) % ranks;
+    const AttentionMask mask{own().causal, own().window, own().window_kind};
+    const auto cached = static_cast<double>(group.cached);
+    double pairs = 0;
+    for (const TokenSpan& queries : new_tokens(group, part_.shard.context_rank)) {
+      for (const TokenSpan& keys : new_tokens(group, owner)) {
+        pairs += pairs_between(mask, queries, keys);
+      }
+      if (group.cached > 0) {
+        pairs += pairs_between(mask, queries, {0, cached}) / static_cast<double>(ranks);
+      }
+    }
+    return pairs;
+  }
+
+  std::vector<TokenSpan> new_tokens(const RequestGroup& group, std::int64_t rank) const {
+    std::vector<TokenSpan> spans = spans_of_rank(group.queries, part_.shard.prompt_parts, rank,
+                                                 part_.shard.prompt_ring == PromptRing::kZigzag);
+    const auto cached = static_cast<double>(group.cached);
+    for (TokenSpan& span : spans) span = {span.from + cached, span.until + cached};
+    return spans;
   }
 
   Kernel write_cache(const RequestGroup& group) const {
@@ -203,11 +277,10 @@ void exchange_requests(const Part& part, const BlockKind& kind, const RequestBat
   attention.sent_after = tokens * result * value;
 }
 
-// Returns what context ranks gather before attention: latent vectors, or keys and values, of all
-// tokens up to now. Layers that share keys have gathered them before.
-Bytes gathered_keys(const Part& part, const BlockKind& kind, const RequestBatch& batch) {
+// Returns what a context rank has of all tokens up to now, as it is sent: latent vectors, or keys
+// and values.
+Bytes keys_of_rank(const Part& part, const RequestBatch& batch) {
   const std::int64_t ranks = part.shard.prompt_parts;
-  if (ranks == 1 || kind.shares) return {};
   const ModelSpec& own = part.model;
   const std::int64_t width = own.latent.kv_rank > 0 ? own.latent.kv_rank + own.latent.rope_dim
                                                     : keys_and_values(own, part.kv_heads);
@@ -218,7 +291,25 @@ Bytes gathered_keys(const Part& part, const BlockKind& kind, const RequestBatch&
                bytes_of(group.sequences * part_of(group.cached, ranks) * width, batch.cache);
   }
   const std::int64_t element = size_of(type).value();
-  return ranks * Bytes(part_of(of_rank.value(), element) * element);
+  return Bytes(part_of(of_rank.value(), element) * element);
+}
+
+// Adds what context ranks send before attention, or beside it. Layers that share keys have gathered
+// them before; a ring doesn't keep what it passes on, so they pass it round again.
+void exchange_keys(const Part& part, const BlockKind& kind, const RequestBatch& batch,
+                   const MixedTokens& mixed, LayerOp& attention) {
+  const std::int64_t ranks = part.shard.prompt_parts;
+  if (ranks == 1) return;
+  if (part.shard.prompt_ring == PromptRing::kNone) {
+    if (!kind.shares) attention.gathered_before = ranks * keys_of_rank(part, batch);
+    return;
+  }
+  attention.parts = mixed.parts_of_ring(batch.groups);
+  attention.handed_round = keys_of_rank(part, batch);
+  attention.forward.clear();
+  for (const std::vector<Kernel>& kernels : attention.parts) {
+    std::ranges::copy(kernels, std::back_inserter(attention.forward));
+  }
 }
 
 // ---- ops ----
@@ -227,7 +318,8 @@ Bytes gathered_keys(const Part& part, const BlockKind& kind, const RequestBatch&
 void run_forward_only(LayerOp& op) {
   Bytes made;
   for (const Kernel& kernel : op.forward) made = std::max(made, kernel.written);
-  op.forward_workspace = std::max(op.forward_workspace, op.input + made) + op.gathered_before;
+  op.forward_workspace =
+      std::max(op.forward_workspace, op.input + made) + op.gathered_before + 2 * op.handed_round;
   op.again.clear();
   op.input_gradient.clear();
   op.weight_gradient.clear();
@@ -346,7 +438,7 @@ class PassLayers {
         if (shard_.cache_by_request && op.name == "attention") {
           exchange_requests(part, kind, batch_, op);
         }
-        if (op.name == "attention") op.gathered_before = gathered_keys(part, kind, batch_);
+        if (op.name == "attention") exchange_keys(part, kind, batch_, mixed, op);
       } else if (op.region != Region::kExpert && has_projection(op)) {
         read_narrow_weights(shard_.types, shard_.types.weights, op);
       }

@@ -34,6 +34,13 @@
 // of all tokens up to now, or latent vectors, whose keys and values each rank then computes. Every
 // context rank computes the logits. A length that the ranks don't divide is rounded up.
 //
+// In a ring of them (Shard::prompt_ring; Liu et al., arXiv 2310.01889) they pass what they have
+// round instead: ranks - 1 hops, each beside the attention over what has come, whose result is then
+// merged with that of the parts before. With one stretch of the prompt a rank (kStretch) the last
+// rank scores most pairs and parts of later tokens are skipped; with two (kZigzag) all have as
+// many. The cache is taken to be spread evenly over the ranks. What goes round is not kept: layers
+// that share keys pass them again. Two parts of others stand in memory.
+//
 // With sequence parallelism the tensor group divides the tokens of norms, residuals and the router;
 // tokens that it does not divide are padded.
 //

@@ -95,6 +95,8 @@ enum class LossKernels : std::uint8_t {
 inline constexpr std::size_t kLossKernels = 3;
 std::string_view name_of(LossKernels kernels);  // "in_place"
 
+enum class PromptRing : std::uint8_t { kNone, kStretch, kZigzag };
+
 // The part of a micro-batch's work that one chip does.
 struct Shard {
   std::int64_t sequences = 1;        // sequences of a micro-batch
@@ -114,6 +116,10 @@ struct Shard {
   // Inference: each chip keeps whole caches of some requests, not some heads of all: inference.h.
   bool cache_by_request = false;
   std::int64_t prompt_parts = 1;  // inference: context ranks that divide each prompt: inference.h
+  // They pass keys and values round instead of gathering them. Each has two stretches of a prompt,
+  // one from its beginning and one from its end, or (kStretch) one.
+  PromptRing prompt_ring = PromptRing::kNone;
+  std::int64_t context_rank = 0;  // of the ring
   // One kernel from q, k and v to the output, or a matmul, softmax, (dropout) and a matmul, which
   // keep the scores: 2 bytes a pair and head, 5 with dropout.
   bool fused_attention = true;
@@ -180,6 +186,11 @@ struct LayerOp {
   Bytes sent_after{};
   // Inference, context ranks: what all of them have together and gather before the op.
   Bytes gathered_before{};
+  // Inference, a ring of context ranks: its kernels in place of `forward`, for each part of the
+  // keys and values in the order in which they come (an empty part: none of them is scored), and
+  // the bytes that a rank hands on with every hop but the last.
+  std::vector<std::vector<Kernel>> parts{};
+  Bytes handed_round{};
   // Columns of each matrix, if one matmul here stands for several that other software multiplies
   // one by one. Empty: it is a single matrix.
   std::vector<std::int64_t> columns{};

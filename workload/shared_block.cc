@@ -9,7 +9,7 @@
 namespace stepsim {
 namespace {
 
-void append(std::vector<LayerOp> more, std::vector<LayerOp>& ops) {
+void append_ops(std::vector<LayerOp> more, std::vector<LayerOp>& ops) {
   std::move(more.begin(), more.end(), std::back_inserter(ops));
 }
 
@@ -105,8 +105,8 @@ std::vector<LayerOp> shared_block(const Part& part, const BlockKind& kind) {
   std::vector<LayerOp> attention = attention_ops(part, kind);
   if (kind.borrows) borrow(ops);
   if (kind.borrows) borrow(attention);
-  append(adapted_attention(part, std::move(attention)), ops);
-  append(mlp_ops(part, kind.borrows), ops);
+  append_ops(adapted_attention(part, std::move(attention)), ops);
+  append_ops(mlp_ops(part, kind.borrows), ops);
   LayerOp own = project_own(part, {.name = "shared_projection",
                                    .inputs = part.hidden(),
                                    .outputs = part.hidden(),

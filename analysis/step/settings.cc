@@ -17,7 +17,12 @@ constexpr std::array<std::string_view, 13> kInTitle = {
     "dtype", "global_batch", "sequence", "microbatch", "clip_gradients", "post_validation"};
 
 std::string plan_settings(const ParallelPlan& plan) {
-  const ParallelPlan nothing_set;
+  ParallelPlan nothing_set;
+  if (plan.is_inference()) {
+    // What a pass leaves out is not what training leaves out, so these are always shown.
+    nothing_set.sequence_parallel = !plan.sequence_parallel;
+    if (plan.cp > 1) nothing_set.cp_mode = ContextMode::kUlysses;
+  }
   const AnyFieldTable& table = plan_fields();
   std::string text;
   for (const FieldValue& value :

@@ -1,37 +1,21 @@
 #include "schedules/lowering/context.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
+
+#include "workload/context_pairs.h"
 
 namespace stepsim {
 namespace {
 
 using Kind = LayerStep::Kind;
 
-// Span is a stretch of tokens of a sequence.
-struct Span {
-  double from = 0;
-  double until = 0;
-};
-
-// The integral of min(max(x, 0), length).
-double below(double x, double length) {
-  if (x <= 0) return 0;
-  return x < length ? x * x / 2 : length * x - length * length / 2;
-}
-
-// Counts the pairs with key <= query - distance. This is an area, like s^2/2 for a causal sequence.
-double pairs_back(const Span& queries, const Span& keys, double distance) {
-  const double length = keys.until - keys.from;
-  return below(queries.until - distance - keys.from, length) -
-         below(queries.from - distance - keys.from, length);
-}
-
-// Returns the part of the stretch between two places.
-Span within(const Span& span, double from, double until) {
-  return {std::max(span.from, from),
-          std::max(std::max(span.from, from), std::min(span.until, until))};
+// Hands on what a rank has, beside compute. Steps that need the ticket wait for it.
+LayerStep ring_hop(Lane lane, std::int64_t ticket, Bytes bytes, DataType type) {
+  LayerStep step = exchange(lane, CollectiveOp::kPermute, bytes, type);
+  step.kind = Kind::kBackground;
+  step.ticket = static_cast<std::uint32_t>(ticket);
+  return step;
 }
 
 class Ring {
@@ -85,49 +69,17 @@ class Ring {
 
   DataType type() const { return plan_.activations(); }
 
-  std::vector<Span> spans(std::int64_t rank) const {
-    const auto parts = static_cast<double>(plan_.cp);
-    const auto length = static_cast<double>(plan_.sequence);
-    const auto part = [&](double number, double of) {
-      return Span{length * number / of, length * (number + 1) / of};
-    };
-    const auto at = static_cast<double>(rank);
-    if (plan_.cp_mode == ContextMode::kRing) return {part(at, parts)};
-    return {part(at, 2 * parts), part(2 * parts - 1 - at, 2 * parts)};
+  std::vector<TokenSpan> spans(std::int64_t rank) const {
+    return spans_of_rank(plan_.sequence, plan_.cp, rank, plan_.cp_mode != ContextMode::kRing);
   }
 
   // Counts the pairs of this rank's queries and the keys that have come after `chunk` hops.
   double pairs_of(std::int64_t chunk) const {
     const std::int64_t owner = (share_.rank + plan_.cp - chunk) % plan_.cp;
+    const AttentionMask mask{share_.causal, share_.window, share_.window_kind};
     double pairs = 0;
-    for (const Span& queries : spans(share_.rank)) {
-      for (const Span& keys : spans(owner)) {
-        pairs += pairs_of(queries, keys);
-      }
-    }
-    return pairs;
-  }
-
-  double pairs_of(const Span& queries, const Span& keys) const {
-    const auto window = static_cast<double>(share_.window);
-    if (!share_.causal && share_.window == 0) {
-      return (queries.until - queries.from) * (keys.until - keys.from);
-    }
-    if (share_.window == 0) return pairs_back(queries, keys, 0);
-    if (share_.window_kind == WindowKind::kChunked) return pairs_in_chunks(queries, keys);
-    const double ahead = share_.causal ? 0 : -window;
-    return pairs_back(queries, keys, ahead) - pairs_back(queries, keys, window);
-  }
-
-  // Causal pairs whose query and key lie in the same chunk of the sequence.
-  double pairs_in_chunks(const Span& queries, const Span& keys) const {
-    const auto chunk = static_cast<double>(share_.window);
-    const double from = std::max(queries.from, keys.from);
-    double pairs = 0;
-    for (double start = std::floor(from / chunk) * chunk;
-         start < std::min(queries.until, keys.until); start += chunk) {
-      pairs +=
-          pairs_back(within(queries, start, start + chunk), within(keys, start, start + chunk), 0);
+    for (const TokenSpan& queries : spans(share_.rank)) {
+      for (const TokenSpan& keys : spans(owner)) pairs += pairs_between(mask, queries, keys);
     }
     return pairs;
   }
@@ -159,11 +111,7 @@ class Ring {
   }
 
   LayerStep hop(Lane lane, std::int64_t ticket) const {
-    LayerStep step = exchange(lane, CollectiveOp::kPermute, chunk_bytes(plan_.communicated()),
-                              plan_.communicated());
-    step.kind = Kind::kBackground;
-    step.ticket = static_cast<std::uint32_t>(ticket);
-    return step;
+    return ring_hop(lane, ticket, chunk_bytes(plan_.communicated()), plan_.communicated());
   }
 
   const ContextShare& share_;
@@ -248,6 +196,23 @@ std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare
   result.op = static_cast<std::size_t>(attention - block.ops.begin());
   exchanges.push_back(std::move(result));
   return exchanges;
+}
+
+std::vector<LayerStep> ring_of_pass(const LayerOp& attention, const ParallelPlan& plan) {
+  std::vector<LayerStep> steps;
+  for (std::size_t part = 0; part < attention.parts.size(); ++part) {
+    const auto ticket = static_cast<std::int64_t>(part);
+    if (part + 1 < attention.parts.size()) {
+      steps.push_back(
+          ring_hop(Lane::kContext, ticket + 1, attention.handed_round, plan.communicated()));
+    }
+    if (attention.parts[part].empty()) continue;
+    LayerStep& step = steps.emplace_back();
+    if (part > 0) step.needs = {static_cast<std::uint32_t>(part)};
+    step.kernels = attention.parts[part];
+    step.workspace = attention.forward_workspace;
+  }
+  return steps;
 }
 
 bool context_ranks_differ(const ParallelPlan& plan, const ModelSpec& model) {

@@ -92,7 +92,7 @@ OpExchange gather_logits(const Layer& head, const ParallelPlan& plan) {
 }
 
 // Caches by request: queries go to the chips that keep them, results come back. Context ranks
-// gather keys and values.
+// gather keys and values, or pass them round.
 std::vector<OpExchange> with_cache_exchanges(const Layer& block, const ParallelPlan& plan,
                                              std::vector<OpExchange> exchanges) {
   for (std::size_t i = 0; i < block.ops.size(); ++i) {
@@ -109,7 +109,10 @@ std::vector<OpExchange> with_cache_exchanges(const Layer& block, const ParallelP
       moved.before_forward.push_back(exchange(Lane::kContext, CollectiveOp::kAllGather,
                                               op.gathered_before, plan.communicated()));
     }
-    if (!moved.before_forward.empty()) exchanges.push_back(std::move(moved));
+    if (!op.parts.empty()) moved.forward = ring_of_pass(op, plan);
+    if (!moved.before_forward.empty() || !moved.forward.empty()) {
+      exchanges.push_back(std::move(moved));
+    }
   }
   return exchanges;
 }
@@ -170,6 +173,17 @@ std::int64_t expert_roles(const ModelSpec& model, const ParallelPlan& plan) {
   return model.experts.load.empty() ? 1 : plan.ep;
 }
 
+// In a pass of inference the ranks of a tensor group all have the tokens of their experts.
+bool sends_tokens(const ParallelPlan& plan) {
+  return !plan.is_inference() || (plan.tp == 1 && plan.ep > 1);
+}
+
+PromptRing ring_of(const ParallelPlan& plan) {
+  if (plan.cp == 1) return PromptRing::kNone;
+  if (plan.cp_mode == ContextMode::kRing) return PromptRing::kStretch;
+  return plan.cp_mode == ContextMode::kZigzagRing ? PromptRing::kZigzag : PromptRing::kNone;
+}
+
 // Experts that compute in a narrow type are held in it, unless the plan says another.
 std::optional<DataType> expert_weights(const ParallelPlan& plan) {
   if (plan.expert_weight_type || !plan.expert_type) return plan.expert_weight_type;
@@ -211,6 +225,8 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .expert_spread = plan.expert_spread,
           .cache_by_request = plan.cache_split == CacheSplit::kRequests,
           .prompt_parts = is_pass ? plan.cp : 1,
+          .prompt_ring = is_pass ? ring_of(plan) : PromptRing::kNone,
+          .context_rank = role.context_rank,
           .fused_attention = plan.fused_attention,
           .fused_elementwise = plan.fused_elementwise,
           .transpose_weights = plan.transpose_weights,
@@ -220,7 +236,7 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .metric_losses = plan.metric_losses,
           .grouped_experts = plan.grouped_experts,
           .sorts_copies = plan.sort_copies && plan.dispatch == Dispatch::kAllToAll,
-          .host_reads_counts = plan.is_launched() && plan.host_reads_counts,
+          .host_reads_counts = plan.is_launched() && plan.host_reads_counts && sends_tokens(plan),
           .types = data_types(plan)};
 }
 

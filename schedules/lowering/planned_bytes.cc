@@ -367,11 +367,13 @@ std::int64_t tensor_bytes_of_pass(const ParallelPlan& plan, const ModelLayers& l
   return (sum + logits) * (plan.tp - 1) * plan.cp * plan.dp;
 }
 
-// Returns what context ranks gather in a pass.
+// Returns what context ranks gather in a pass, or pass round.
 std::int64_t context_bytes_of_pass(const ParallelPlan& plan, const ModelLayers& layers) {
   std::int64_t sum = 0;
-  for_each_layer(layers, [&sum](const Layer& layer) {
-    for (const LayerOp& op : layer.ops) sum += op.gathered_before.value();
+  for_each_layer(layers, [&sum, &plan](const Layer& layer) {
+    for (const LayerOp& op : layer.ops) {
+      sum += op.gathered_before.value() + plan.cp * op.handed_round.value();
+    }
   });
   return sum * (plan.cp - 1) * plan.tp * plan.dp;
 }

@@ -56,9 +56,10 @@ void check_unsupported(const ParallelPlan& plan, const ModelSpec& model, Rules& 
   refuse(plan.cp > 1 && plan.inference == Inference::kDecode, "cp",
          "is " + std::to_string(plan.cp) +
              ", but requests that generate are not divided over context ranks: 1, or prefill");
-  refuse(plan.cp > 1 && plan.cp_mode != ContextMode::kAllGather, "cp_mode",
+  refuse(plan.cp > 1 && plan.cp_mode == ContextMode::kUlysses, "cp_mode",
          "is " + std::string(name_of(plan.cp_mode)) +
-             ", but in inference context ranks gather keys and values: all_gather");
+             ", but in inference context ranks gather keys and values or pass them round: "
+             "all_gather, zigzag_ring or ring");
   refuse(plan.divides_width(), "tensor_width", "is not modelled in inference: 1");
   refuse(plan.tensor_chunks > 1, "tensor_chunks", "is not modelled in inference: 1");
   refuse(model.kind != ModelKind::kTransformer, "inference",

@@ -263,7 +263,7 @@ struct ParallelPlan {
   std::int64_t microbatches() const { return global_batch / (dp * microbatch_size); }
   // Returns the tokens of a micro-batch on a context rank.
   std::int64_t tokens() const {
-    return own_requests ? own_requests->tokens()
+    return own_requests ? tokens_of_chip(*own_requests, cp, 1)
                         : microbatch_size * (sequence / cp) + prefill_tokens;
   }
   std::int64_t replicas() const { return cp * dp; }

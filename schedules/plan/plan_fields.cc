@@ -63,7 +63,7 @@ void add_ranks(Table& table) {
                        "weights are replicated, so ZeRO divides over cp x dp.",
              .rules = "Divides the sequence; so does 2 cp with zigzag_ring and all_gather. With "
                       "ulysses it divides the heads and key-value heads of a tensor rank. In "
-                      "inference prompts only, and cp_mode all_gather."});
+                      "inference prompts only, and not with cp_mode ulysses."});
   table.add("dp", &Plan::dp, ranks,
             {.help = "Data parallelism: replicas that each take a part of the global batch.",
              .advice = "Use it for the ranks that are left once the model fits. A larger dp leaves "
@@ -242,8 +242,8 @@ void add_tensor(Table& table) {
              .advice = "zigzag_ring, the default, hides its messages behind attention. all_gather "
                        "exposes one collective but runs attention in one kernel. ulysses sends "
                        "least with many ranks, as far as there are heads.",
-             .rules = "Needs cp above 1; rings need fused_attention. Inference has all_gather, "
-                      "which is the default there."});
+             .rules = "Needs cp above 1; rings need fused_attention. Inference has all_gather, the "
+                      "default there, zigzag_ring and ring."});
 }
 
 void add_pipeline(Table& table) {
@@ -621,13 +621,16 @@ void add_launches(Table& table) {
                        "graphs by layer, step its full_iteration. Graphs keep memory of their "
                        "own, which is not counted.",
              .rules = "Needs host_launch_cost. step needs host_reads_counts = false in a model "
-                      "with experts."});
+                      "with experts, but for inference with dispatch = auto, whose passes it holds "
+                      "where the host waits for nothing."});
   table.add("host_reads_counts", &Plan::host_reads_counts,
             {.help = "The host waits in each forward of a layer with experts until it has read how "
                      "many tokens go to each expert, and launches on from there.",
              .advice = "false: token counts stay on the chip, or each expert gets a fixed number "
                        "(capacity_factor with padding).",
-             .rules = "false needs host_launch_cost and a model with experts."});
+             .rules = "false needs host_launch_cost, or inference, and a model with experts. In "
+                      "inference DeepEP's normal kernels wait so, its low-latency kernels and "
+                      "tensor groups don't (docs/inference.md)."});
 }
 
 void add_optimizer(Table& table) {

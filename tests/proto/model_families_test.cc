@@ -133,8 +133,11 @@ TEST(ModelFamiliesTest, EveryModelRunsPassesOfInference) {
     ParallelPlan context;
     context.cp = 4;
     context.dp = 2;
-    context.cp_mode = ContextMode::kAllGather;
-    run_pass(model, Inference::kPrefill, context);
+    for (const ContextMode mode :
+         {ContextMode::kAllGather, ContextMode::kZigzagRing, ContextMode::kRing}) {
+      context.cp_mode = mode;
+      run_pass(model, Inference::kPrefill, context);
+    }
   }
 }
 

@@ -241,6 +241,8 @@ TEST(InferencePlanTest, ContextRanksDividePrompts) {
 
   ParallelPlan generates = decode();
   generates.cp = 4;
+  EXPECT_EQ(problems_of(generates), (Fields{"cp", "sequence"}));
+  generates.cp_mode = ContextMode::kUlysses;
   EXPECT_EQ(problems_of(generates), (Fields{"cp", "cp_mode", "sequence"}));
 }
 

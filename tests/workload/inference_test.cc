@@ -84,6 +84,76 @@ TEST(InferenceTest, CachesByRequestAreReadOnce) {
   EXPECT_EQ(by_request.sent_after, Bytes(32 * 4 * 128 * 2));
 }
 
+Shard ring_of(PromptRing ring, std::int64_t ranks, std::int64_t rank) {
+  return {.tensor = 8, .prompt_parts = ranks, .prompt_ring = ring, .context_rank = rank};
+}
+
+double attention_flops(const std::vector<Kernel>& kernels) {
+  double sum = 0;
+  for (const Kernel& kernel : kernels) {
+    if (kernel.kind == KernelKind::kAttentionForward) sum += kernel.flops.value();
+  }
+  return sum;
+}
+
+// Of a causal prompt of n parts, rank r scores its own half part and the r parts before it, n^2 / 2
+// in all; with two stretches each rank scores n / 2 parts, half a part with every hop.
+TEST(InferenceTest, ARingScoresThePairsOfItsTokens) {
+  constexpr std::int64_t kRanks = 4;
+  const RequestBatch batch = prompts(1, 4096);
+  const ModelLayers whole = inference_layers(llama3_70b(), {.tensor = 8}, batch);
+  const double all = attention_flops(op(whole.blocks[0], "attention").forward);
+  const double part = 2 * all / (kRanks * kRanks);
+  for (std::int64_t rank = 0; rank < kRanks; ++rank) {
+    const auto parts = [&](PromptRing ring) {
+      const ModelLayers layers = inference_layers(llama3_70b(), ring_of(ring, kRanks, rank), batch);
+      return op(layers.blocks[0], "attention").parts;
+    };
+    const auto stretches = parts(PromptRing::kStretch);
+    const auto zigzag = parts(PromptRing::kZigzag);
+    ASSERT_EQ(stretches.size(), 4u);
+    for (std::int64_t hop = 0; hop < kRanks; ++hop) {
+      const auto at = static_cast<std::size_t>(hop);
+      const double expected = hop == 0 ? part / 2 : hop <= rank ? part : 0;
+      EXPECT_NEAR(attention_flops(stretches[at]), expected, 1e-9 * all) << rank << " " << hop;
+      EXPECT_EQ(stretches[at].empty(), expected == 0);
+      EXPECT_NEAR(attention_flops(zigzag[at]), part / 2, 1e-9 * all) << rank << " " << hop;
+    }
+  }
+}
+
+// Each rank hands on its keys and values: one of 8 heads of 1,024 + 512 tokens, 2 x 128 values of
+// two bytes; those of the cache in fp8. All new tokens score all of the cache.
+TEST(InferenceTest, ARingPassesTheCacheRound) {
+  RequestBatch batch = prompts(2, 4096, 2048);
+  batch.cache = DataType::kFp8;
+  const LayerOp ring =
+      op(inference_layers(llama3_70b(), ring_of(PromptRing::kZigzag, 4, 1), batch).blocks[0],
+         "attention");
+  EXPECT_EQ(ring.handed_round, Bytes(2 * (1024 * 256 * 2 + 512 * 256)));
+  EXPECT_EQ(ring.gathered_before, Bytes(0));
+  const ModelLayers gathers =
+      inference_layers(llama3_70b(), {.tensor = 8, .prompt_parts = 4}, batch);
+  const LayerOp& gather = op(gathers.blocks[0], "attention");
+  EXPECT_EQ(gather.gathered_before, 4 * ring.handed_round);
+  EXPECT_NEAR(attention_flops(ring.forward) / attention_flops(gather.forward), 1, 1e-12);
+  // Two parts of others instead of all.
+  EXPECT_EQ(gather.forward_workspace - ring.forward_workspace, 2 * ring.handed_round);
+}
+
+// Latents go round; a rank multiplies those of the others, and those of its own part of the cache.
+TEST(InferenceTest, LatentsGoRound) {
+  const RequestBatch batch = prompts(1, 4096, 2048);
+  const ModelLayers layers = inference_layers(latent(), ring_of(PromptRing::kZigzag, 4, 2), batch);
+  const LayerOp& ring = op(layers.blocks[0], "attention");
+  EXPECT_EQ(ring.handed_round, Bytes((1024 + 512) * 576 * 2));
+  std::vector<std::int64_t> multiplied;
+  for (const std::vector<Kernel>& part : ring.parts) {
+    multiplied.push_back(part.front().kind == KernelKind::kMatmul ? part.front().m : 0);
+  }
+  EXPECT_EQ(multiplied, (std::vector<std::int64_t>{512, 1536, 1536, 1536}));
+}
+
 // A latent is on every chip by head; by request a chip has those of its own requests, and only
 // queries travel.
 TEST(InferenceTest, LatentsByRequestAreReadOnce) {

@@ -13,6 +13,23 @@ bool spans_nodes(const ParallelPlan& plan, const Places& places) {
   return ranks_of_expert_node(plan, places) < plan.ep;
 }
 
+bool has_prompts(const RequestBatch& batch) {
+  return !std::ranges::all_of(batch.groups, &RequestGroup::generates);
+}
+
+// Returns whether the library's low-latency kernels take the tokens of a chip.
+bool takes_low_latency(const ParallelPlan& plan, const CommunicationLibrary& library,
+                       const Places& places) {
+  const bool over_nodes = spans_nodes(plan, places);
+  const std::int64_t tokens = tokens_of_chip(requests_of(plan), plan.cp, 1);
+  for (const auto* const kernel : {&library.dispatch, &library.combine}) {
+    if (!*kernel || (over_nodes && (*kernel)->network_fraction == 0)) return false;
+    const std::int64_t most = (*kernel)->up_to_tokens;  // 0: any number
+    if (most > 0 && tokens > most) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Dispatch dispatch_with_prompts(const ParallelPlan& plan, const CommunicationLibrary& library,
@@ -24,16 +41,29 @@ Dispatch dispatch_with_prompts(const ParallelPlan& plan, const CommunicationLibr
 Dispatch dispatch_of_pass(const ParallelPlan& plan, const CommunicationLibrary& library,
                           const Places& places) {
   if (plan.dispatch != Dispatch::kAuto) return plan.dispatch;
-  const bool over_nodes = spans_nodes(plan, places);
-  const Dispatch normal = dispatch_with_prompts(plan, library, places);
-  const RequestBatch batch = requests_of(plan);
-  if (!std::ranges::all_of(batch.groups, &RequestGroup::generates)) return normal;
-  for (const auto* const kernel : {&library.dispatch, &library.combine}) {
-    if (!*kernel || (over_nodes && (*kernel)->network_fraction == 0)) return normal;
-    const std::int64_t most = (*kernel)->up_to_tokens;  // 0: any number
-    if (most > 0 && batch.tokens() > most) return normal;
+  const bool is_quick = !has_prompts(requests_of(plan)) && takes_low_latency(plan, library, places);
+  return is_quick ? Dispatch::kAllToAll : dispatch_with_prompts(plan, library, places);
+}
+
+ParallelPlan plan_of_pass(const ParallelPlan& plan, const CommunicationLibrary& library,
+                          const Places& places) {
+  ParallelPlan own = plan;
+  own.dispatch = dispatch_of_pass(plan, library, places);
+  const bool sends_tokens = plan.is_inference() && plan.ep > 1 && plan.tp == 1;
+  if (!sends_tokens) return own;
+  const bool quick =
+      own.dispatch == Dispatch::kAllToAll && takes_low_latency(plan, library, places);
+  const bool is_auto_prompt = plan.dispatch == Dispatch::kAuto && has_prompts(requests_of(plan));
+  if (quick && !is_auto_prompt) {
+    own.host_reads_counts = false;
+    return own;
   }
-  return Dispatch::kAllToAll;
+  const bool in_node = library.bulk_dispatch && library.bulk_combine && !spans_nodes(plan, places);
+  const bool is_normal = own.dispatch == Dispatch::kTwoLevel || in_node;
+  if (!is_normal || !plan.host_reads_counts) return own;
+  if (!own.host_launch_cost) own.host_launch_cost = library.host_launch;
+  if (own.cuda_graphs == CudaGraphs::kStep) own.cuda_graphs = CudaGraphs::kNone;
+  return own;
 }
 
 bool chooses_dispatch_by_pass(const ParallelPlan& plan, const CommunicationLibrary& library) {

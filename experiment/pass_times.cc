@@ -10,11 +10,6 @@
 namespace stepsim {
 namespace {
 
-RequestBatch one_group(std::int64_t tokens, bool generates) {
-  if (generates) return {.groups = {{.sequences = tokens, .generates = true}}};
-  return {.groups = {{.queries = tokens}}};
-}
-
 Duration between(std::int64_t low, Duration at_low, std::int64_t high, Duration at_high,
                  std::int64_t tokens) {
   const double share = static_cast<double>(tokens - low) / static_cast<double>(high - low);
@@ -34,18 +29,76 @@ PassTimes::PassTimes(Experiment experiment, Cluster cluster, ExperimentOptions o
 
 Duration PassTimes::of(const RequestBatch& batch) {
   if (precision_ == Precision::kExact) return simulated(batch);
+  if (!is_sum(batch)) return whole(batch);
   const std::int64_t outputs = batch.outputs();
   Duration time = mixing(batch);
   const bool all_generate = std::ranges::all_of(batch.groups, &RequestGroup::generates);
-  if (all_generate) return time + at(generations_, outputs);
-  if (outputs == batch.tokens()) return time + at(outputs_beside_prompts(), outputs);
-  time += at(prompts_, batch.tokens());
+  if (all_generate) return time + at(outputs_, outputs);
+  if (experiment_.plan.cp > 1) time += gathers_of_cached(batch);
+  const std::int64_t tokens = tokens_of_chip(batch, experiment_.plan.cp, 1);
+  if (outputs == tokens) return time + at(outputs_beside_prompts(), outputs);
+  time += at(prompts_, tokens);
   if (outputs > 1) time += at(outputs_beside_prompts(), outputs) - at(prompts_, outputs);
   return time;
 }
 
 PassTimes::Curve& PassTimes::outputs_beside_prompts() {
-  return experiment_.plan.dispatch == Dispatch::kAuto ? beside_prompts_ : generations_;
+  return experiment_.plan.dispatch == Dispatch::kAuto ? outputs_beside_prompts_ : outputs_;
+}
+
+bool PassTimes::is_sum(const RequestBatch& batch) {
+  const ParallelPlan& plan = experiment_.plan;
+  if (plan.cp > 1 && plan.cp_mode != ContextMode::kAllGather) return false;
+  if (plan.tp > 1 || plan.ep == 1) return !plan.is_launched();
+  if (!plan.host_launch_cost && !cluster_.library.host_launch) return true;
+  experiment_.plan.own_requests = batch;
+  return !plan_of_pass(plan, cluster_.library, cluster_.places).is_launched();
+}
+
+Duration PassTimes::whole(const RequestBatch& batch) {
+  const RequestGroup& first = batch.groups.front();
+  if (batch.groups.size() == 1 && first.generates && first.queries == 1) {
+    Curve& curve = contexts_[first.sequences];
+    curve.passes = Passes::kContexts;
+    curve.requests = first.sequences;
+    return at(curve, first.keys());
+  }
+  std::vector<std::array<std::int64_t, 4>> key;
+  for (const RequestGroup& group : batch.groups) {
+    key.push_back({group.generates ? 1 : 0, group.sequences, group.queries, group.cached});
+  }
+  std::ranges::sort(key);
+  const auto known = known_.find(key);
+  if (known != known_.end()) return known->second;
+  return known_[key] = simulated(batch);
+}
+
+RequestBatch PassTimes::batch_at(const Curve& curve, std::int64_t tokens) const {
+  const std::int64_t ranks = experiment_.plan.cp;
+  if (curve.passes == Passes::kContexts) {
+    return {.groups = {{.sequences = curve.requests, .cached = tokens - 1, .generates = true}}};
+  }
+  if (curve.passes == Passes::kPrompt) return {.groups = {{.queries = tokens * ranks}}};
+  if (curve.passes == Passes::kCachedKeys) {
+    return {.groups = {{.queries = ranks, .cached = (tokens - 1) * ranks}}};
+  }
+  return {.groups = {{.sequences = tokens, .generates = ranks == 1}}};
+}
+
+// New keys and values travel in the type of communication, those of the cache in its own. Both
+// count as tokens of the cache here.
+Duration PassTimes::gathers_of_cached(const RequestBatch& batch) {
+  const ParallelPlan& plan = experiment_.plan;
+  const double of_new = static_cast<double>(bits_of(plan.communicated())) /
+                        static_cast<double>(bits_of(plan.cached()));
+  const std::int64_t tokens = tokens_of_chip(batch, plan.cp, 1);
+  std::int64_t cached = 0;
+  for (const RequestGroup& group : batch.groups) {
+    cached += group.sequences * ((group.cached + plan.cp - 1) / plan.cp);
+  }
+  if (cached == 0) return {};
+  const std::int64_t before = std::llround(static_cast<double>(tokens - 1) * of_new);
+  return at(cached_keys_, 1 + before + cached) - at(cached_keys_, 1 + before);
 }
 
 Duration PassTimes::simulated(const RequestBatch& batch) {
@@ -72,13 +125,14 @@ Duration PassTimes::mixing(const RequestBatch& batch) const {
 Duration PassTimes::point(Curve& curve, std::int64_t tokens) {
   const auto known = curve.points.find(tokens);
   if (known != curve.points.end()) return known->second;
-  const RequestBatch batch = one_group(tokens, curve.generates);
+  const RequestBatch batch = batch_at(curve, tokens);
   const Dispatch dispatch = experiment_.plan.dispatch;
   if (curve.beside_prompts) {
     experiment_.plan.dispatch =
         dispatch_with_prompts(experiment_.plan, cluster_.library, cluster_.places);
   }
-  const Duration rest = simulated(batch) - mixing(batch);
+  Duration rest = simulated(batch);
+  if (curve.passes != Passes::kContexts) rest -= mixing(batch);
   experiment_.plan.dispatch = dispatch;
   curve.points.emplace(tokens, rest);
   return rest;

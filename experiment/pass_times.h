@@ -16,18 +16,33 @@
 // P(n) is what remains of a simulated pass over one prompt of n tokens, and D(n) of one in which n
 // requests generate: they differ by the head, which a prompt needs for its last token only.
 //
-// P and D are simulated where they are asked for, and interpolated between points n and 2 n or
+// With context ranks (cp above 1: prompts only) tokens are those of a chip, k prompts of a token
+// each stand for D(k), and keys and values that lie in the cache are gathered too:
+//
+//   T(batch) = mixing(batch) + P(tokens) + [D(outputs) - P(outputs)] + [G(all keys) - G(new keys)]
+//
+// where G(n) is what remains of a pass over one new token of a chip behind n - 1 tokens of its
+// cache.
+//
+// T is no sum where a ring of context ranks sends beside mixing, and where kernels wait for their
+// launches (plan_of_pass()). There each batch is simulated, once, and of requests that generate,
+// all with one new token, the time is interpolated over their mean context.
+//
+// P, D and G are simulated where they are asked for, and interpolated between points n and 2 n or
 // nearer once two passes in between were simulated that the line misses by at most `kMostError`.
 // Precision::kExact simulates every batch.
 //
-// REQUIRES of the experiment: a plan of inference without problems. Not thread-safe.
+// REQUIRES of the experiment: a plan of inference without problems; of batches, with context ranks:
+// no group generates. Not thread-safe.
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "experiment/experiment.h"
 #include "experiment/simulate_experiment.h"
@@ -59,15 +74,26 @@ class PassTimes {
   std::uint64_t simulations() const { return simulations_; }
 
  private:
+  enum class Passes : std::uint8_t {
+    kPrompt,      // P: one prompt
+    kOutputs,     // D: requests that generate, or prompts of a token each on context ranks
+    kCachedKeys,  // G: a new token of each context rank behind the rest
+    kContexts,    // whole passes of so many requests that generate, by the tokens of their contexts
+  };
   // What remains of passes without mixing, by the number of tokens.
   struct Curve {
-    bool generates = false;
-    bool beside_prompts = false;  // generates: tokens travel as in a pass that has prompts, too
+    Passes passes = Passes::kPrompt;
+    std::int64_t requests = 0;    // kContexts
+    bool beside_prompts = false;  // outputs: tokens travel as in a pass that has prompts, too
     std::map<std::int64_t, Duration> points{};
     std::set<std::pair<std::int64_t, std::int64_t>> straight{};  // intervals of points
   };
 
   Duration mixing(const RequestBatch& batch) const;
+  RequestBatch batch_at(const Curve& curve, std::int64_t tokens) const;
+  Duration gathers_of_cached(const RequestBatch& batch);
+  bool is_sum(const RequestBatch& batch);
+  Duration whole(const RequestBatch& batch);
   Curve& outputs_beside_prompts();
   Duration at(Curve& curve, std::int64_t tokens);
   Duration point(Curve& curve, std::int64_t tokens);
@@ -78,9 +104,12 @@ class PassTimes {
   ExperimentOptions options_;
   Precision precision_;
   TokenMixing mixing_;
-  Curve prompts_{.generates = false};
-  Curve generations_{.generates = true};
-  Curve beside_prompts_{.generates = true, .beside_prompts = true};
+  Curve prompts_{.passes = Passes::kPrompt};
+  Curve outputs_{.passes = Passes::kOutputs};
+  Curve outputs_beside_prompts_{.passes = Passes::kOutputs, .beside_prompts = true};
+  Curve cached_keys_{.passes = Passes::kCachedKeys};
+  std::map<std::int64_t, Curve> contexts_{};                              // by requests
+  std::map<std::vector<std::array<std::int64_t, 4>>, Duration> known_{};  // batches
   std::uint64_t simulations_ = 0;
 };
 

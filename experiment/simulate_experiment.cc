@@ -60,8 +60,7 @@ SimulationOptions simulation_options(const ExperimentOptions& options, const Par
 OpGraph lower_experiment(const Experiment& experiment, const Cluster& cluster,
                          const ExperimentOptions& options) {
   const PipelineCosts costs = pipeline_times(experiment.model, experiment.plan, cluster);
-  ParallelPlan plan = experiment.plan;
-  plan.dispatch = dispatch_of_pass(plan, cluster.library, cluster.places);
+  const ParallelPlan plan = plan_of_pass(experiment.plan, cluster.library, cluster.places);
   OpGraph graph = lower(experiment.model, plan, cluster.places, cluster.chip, costs);
   choose_algorithms(options, graph);
   vary(experiment.variation, options.seed, graph);

@@ -139,6 +139,9 @@ struct CommunicationLibrary {
   std::optional<TokenExchange> combine{};
   std::optional<BulkExchange> bulk_dispatch{};
   std::optional<BulkExchange> bulk_combine{};
+  // Launch of a kernel in passes that are in no CUDA graph, as those whose host reads how many
+  // tokens have come. Unset: launching costs nothing.
+  std::optional<Duration> host_launch{};
 
   bool ideal() const { return timings.empty(); }
   // Returns nullptr if there is none.

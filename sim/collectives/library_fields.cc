@@ -273,6 +273,14 @@ const FieldTable<CommunicationLibrary>& library_fields() {
                  .unset = "as the timings say"});
     table.group("bulk_combine", &Library::bulk_combine, kBulk,
                 {.help = "How their results come back.", .unset = "as the timings say"});
+    table.add(
+        "host_launch", &Library::host_launch, Limits::between(0, 1).or_zero(),
+        {.help = "Time in which the host launches one kernel of a pass of inference whose "
+                 "normal kernels make it wait for the numbers of tokens that have come: no "
+                 "CUDA graph holds such a pass.",
+         .advice = "host_launch_cost of the plan goes before it; host_reads_counts=false says "
+                   "that nothing waits.",
+         .unset = "launching costs nothing"});
     return table;
   }();
   return kTable;

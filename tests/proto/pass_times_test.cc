@@ -74,6 +74,69 @@ TEST(PassTimesTest, PassesThatChooseTheirDispatchToo) {
   }
 }
 
+// Where kernels wait for their launches nothing is added up: requests that generate are
+// interpolated over their contexts, all other batches simulated.
+TEST(PassTimesTest, PassesWhoseHostWaitsToo) {
+  for (const auto& [model, plan] : {std::pair{"deepseek-v2-lite", "dp=16,ep=16,dispatch=two_level"},
+                                    std::pair{"llama3-8b", "tp=8,dp=2,host_launch_cost=20us"}}) {
+    const Experiment experiment =
+        load_experiment({.model = model,
+                         .cluster = "dgx-h100-16",
+                         .plan = std::string("inference=decode,batch=16,context=100,") + plan,
+                         .library = "sglang-0.5-hopper"});
+    EXPECT_LT(worst_error(experiment), 0.005) << model;
+    PassTimes times(experiment, cluster_for_steps(experiment), {});
+    for (std::int64_t cached = 1; cached < 60'000; cached = 3 * cached / 2 + 1) {
+      const RequestBatch batch{.groups = {generating(100, cached)}};
+      EXPECT_NEAR(to_seconds(times.of(batch)) / to_seconds(times.simulated(batch)), 1, 0.005)
+          << model << " " << cached;
+    }
+  }
+}
+
+std::vector<RequestBatch> prompts() {
+  return {{.groups = {prompt(17)}},
+          {.groups = {prompt(1)}},
+          {.groups = {prompt(3000, 1000)}},
+          {.groups = {prompt(64, 60'000)}},
+          {.groups = {prompt(700), prompt(900, 100)}},
+          {.groups = {prompt(2048, 2048), prompt(100), prompt(33, 7), prompt(5)}},
+          {.groups = {{.sequences = 40, .queries = 2}}}};
+}
+
+Experiment dividing_prompts(const std::string& model, const std::string& plan) {
+  return load_experiment(
+      {.model = model,
+       .cluster = "dgx-h100-16",
+       .plan = "inference=prefill,batch=1,sequence=16,allow_idle_chips=true," + plan});
+}
+
+TEST(PassTimesTest, PromptsThatContextRanksDivide) {
+  for (const auto& [model, plan] :
+       {std::pair{"llama3-8b", "tp=4,cp=2"}, std::pair{"llama3-8b", "tp=4,cp=4,cache_dtype=fp8"},
+        std::pair{"llama3-8b", "tp=2,cp=2,pp=2"}, std::pair{"deepseek-v2-lite", "tp=4,cp=4"},
+        std::pair{"gpt-oss-20b", "tp=8,cp=2,sequence_parallel=true"}}) {
+    const Experiment experiment = dividing_prompts(model, plan);
+    PassTimes times(experiment, cluster_for_steps(experiment), {});
+    for (const RequestBatch& batch : prompts()) {
+      const double quick = to_seconds(times.of(batch));
+      EXPECT_NEAR(quick / to_seconds(times.simulated(batch)), 1, 0.005)
+          << model << " " << plan << " " << batch.groups.front().queries;
+    }
+  }
+}
+
+// In a ring messages and attention run side by side, so nothing is added up: each batch is
+// simulated once.
+TEST(PassTimesTest, RingsAreSimulatedOnce) {
+  const Experiment experiment = dividing_prompts("llama3-8b", "tp=4,cp=4,cp_mode=zigzag_ring");
+  PassTimes times(experiment, cluster_for_steps(experiment), {});
+  for (const RequestBatch& batch : prompts()) EXPECT_EQ(times.of(batch), times.simulated(batch));
+  const std::uint64_t before = times.simulations();
+  for (const RequestBatch& batch : prompts()) times.of(batch);
+  EXPECT_EQ(times.simulations(), before);
+}
+
 TEST(PassTimesTest, ExactOnesAreSimulated) {
   const Experiment experiment = serving("llama3-8b", "dgx-h100-8", "tp=8");
   PassTimes times(experiment, cluster_for_steps(experiment), {}, PassTimes::Precision::kExact);
@@ -95,6 +158,17 @@ TEST(PassTimesTest, ABatchOfThePlansKeysIsThatOfTheRun) {
   const Experiment experiment = serving("llama3-8b", "dgx-h100-8", "tp=8");
   PassTimes times(experiment, cluster_for_steps(experiment), {}, PassTimes::Precision::kExact);
   EXPECT_EQ(times.of({.groups = {generating(16, 99)}}),
+            simulate_experiment(experiment, ExperimentOptions{}).runs.front().metrics.step_time);
+}
+
+// What a prefill worker with context ranks takes for a prompt is the pass of `stepsim run`.
+TEST(PassTimesTest, APromptOfContextRanksIsThatOfTheRun) {
+  const Experiment experiment =
+      load_experiment({.model = "llama3-8b",
+                       .cluster = "dgx-h100-8",
+                       .plan = "inference=prefill,batch=1,sequence=4096,tp=4,cp=2"});
+  PassTimes times(experiment, cluster_for_steps(experiment), {}, PassTimes::Precision::kExact);
+  EXPECT_EQ(times.of({.groups = {prompt(4096)}}),
             simulate_experiment(experiment, ExperimentOptions{}).runs.front().metrics.step_time);
 }
 

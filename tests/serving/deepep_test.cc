@@ -197,6 +197,69 @@ TEST(DeepEpTest, WithoutLowLatencyKernelsAutoIsTwoLevel) {
   EXPECT_EQ(step_of({nccl, kFew, "auto"}), step_of({nccl, kFew, "two_level"}));
 }
 
+// ---- the host waits for the normal kernels ----
+
+SimulationResult result_of(const Way& way) {
+  const Experiment experiment = sent(way);
+  return simulate_experiment(experiment, cluster_for_steps(experiment), {}).runs.front().result;
+}
+
+// No CUDA graph holds a pass that dispatches by the normal kernels: its kernels are launched one by
+// one, for what the library says, and in each of the 26 layers with experts the host waits.
+TEST(DeepEpTest, TheHostWaitsForNormalKernels) {
+  for (const std::string& plan : {kFew, kPrompts}) {
+    const Way normal{kSglang, plan, "two_level"};
+    const SimulationResult waits = result_of(normal);
+    EXPECT_GT(waits.breakdown.launch, Duration(0)) << plan;
+    EXPECT_EQ(waits.step_time, step_of({kSglang, plan + ",host_launch_cost=28us", "two_level"}))
+        << plan;
+    // num_worst_tokens: the counts stay on the chip.
+    const SimulationResult counted =
+        result_of({kSglang, plan + ",host_reads_counts=false", "two_level"});
+    EXPECT_EQ(counted.breakdown.launch, Duration(0));
+    EXPECT_EQ(counted.breakdown.compute, waits.breakdown.compute);
+    EXPECT_GT(waits.step_time, counted.step_time);
+    const Experiment experiment = sent(normal);
+    const OpGraph graph = lower_experiment(experiment, cluster_for_steps(experiment), {});
+    ASSERT_TRUE(graph.host);
+    EXPECT_EQ(graph.host->launch, Duration(28'000'000));
+    EXPECT_EQ(std::ranges::count_if(graph.programs.front().launches, &LaunchCall::waits), 26);
+  }
+}
+
+// Each wait empties the chip's queue, so behind it nothing runs until the host has launched it:
+// with launches that take longer than all kernels, a layer takes those of its ops, and what the
+// host waits for.
+TEST(DeepEpTest, APassOfFewTokensTakesItsLaunches) {
+  const std::string slow = ",host_launch_cost=1ms";
+  const Experiment experiment = sent({kSglang, kFew + slow, "two_level"});
+  const OpGraph graph = lower_experiment(experiment, cluster_for_steps(experiment), {});
+  std::int64_t launches = 0;
+  for (const LaunchCall& call : graph.programs.front().launches) launches += call.launches;
+  const double seconds = to_seconds(step_of({kSglang, kFew + slow, "two_level"}));
+  EXPECT_GT(seconds, static_cast<double>(launches) * 1e-3);
+  EXPECT_LT(seconds,
+            static_cast<double>(launches) * 1e-3 +
+                to_seconds(step_of({kSglang, kFew + ",host_reads_counts=false", "two_level"})));
+}
+
+// The low-latency kernels need no counts, a tensor group sends no tokens, and other libraries say
+// nothing about their host.
+TEST(DeepEpTest, OtherPassesAreCaptured) {
+  const Duration none(0);
+  EXPECT_EQ(result_of({kSglang, kFew}).breakdown.launch, none);
+  EXPECT_EQ(result_of({kSglang, kFew, "all_to_all"}).breakdown.launch, none);
+  EXPECT_EQ(
+      result_of({kSglang, "inference=decode,tp=16,ep=16,batch=64,context=1024"}).breakdown.launch,
+      none);
+  EXPECT_EQ(result_of({"nccl-2.29-hopper", kPrompts, "two_level"}).breakdown.launch, none);
+  // Graphs by the plan hold the passes that they can.
+  const std::string graphs = ",host_launch_cost=28us,cuda_graphs=step";
+  EXPECT_EQ(step_of({kSglang, kFew + graphs, "auto"}), step_of({kSglang, kFew}));
+  EXPECT_EQ(step_of({kSglang, kPrompts + graphs, "auto"}), step_of({kSglang, kPrompts}));
+  EXPECT_THROW(sent({kSglang, kFew + graphs, "two_level"}), ConfigError);
+}
+
 // Where the plan says nothing, auto is the choice of software that has both kinds of kernels, if
 // the plan can have it.
 TEST(DeepEpTest, AutoIsTheDefaultOfLibrariesWithBothKinds) {

@@ -92,9 +92,10 @@ ServedModels load_models(const ServeOptions& options, ReplicaGroup& replicas,
   models.decode_given = LinearStepTime(options.decode_step_time.value_or(LinearStepTime::Rates{}));
   if (!options.model.given()) return models;
   models.replicas = std::make_unique<ServedModel>(options.model);
-  if (!options.decode_plan.empty()) {
+  if (options.decode_plan) {
     ServedModelSource source = options.model;
-    source.plan = options.decode_plan;
+    source.plan = *options.decode_plan;
+    source.part = ServedPart::kTokens;
     models.decode = std::make_unique<ServedModel>(source);
   }
   models.replicas->complete(replicas.options, problems);

@@ -12,6 +12,8 @@
 #include "proto/catalog/engine_releases.h"
 #include "proto/catalog/load_mix.h"
 #include "proto/load_experiment.h"
+#include "schedules/plan/plan_fields.h"
+#include "serving/engines/engine_fields.h"
 #include "sim/base/field_text.h"
 #include "sim/base/suggestion.h"
 
@@ -40,7 +42,7 @@ void read_router(const CommandLine& line, ServeOptions& options, std::vector<Pro
 
 // The value of an option with the keys of the release that it names, if it names one.
 std::string with_release_of_chip(const CommandLine& line, const std::string& option,
-                                 std::vector<Problem>& problems) {
+                                 std::string_view plan, std::vector<Problem>& problems) {
   const std::string text = line.value(option.substr(2));
   if (text.find('@') == std::string::npos) return text;
   EngineSetting setting;
@@ -59,8 +61,7 @@ std::string with_release_of_chip(const CommandLine& line, const std::string& opt
     }
   }
   // A wrong number is a problem of the plan.
-  const std::string plan = line.value("plan");
-  const auto ranks = [&plan](std::string_view key) {
+  const auto ranks = [plan](std::string_view key) {
     const std::string_view value = value_of_plan(plan, key);
     std::int64_t number = 1;
     std::from_chars(value.data(), value.data() + value.size(), number);
@@ -71,10 +72,74 @@ std::string with_release_of_chip(const CommandLine& line, const std::string& opt
   return with_release(text, option, setting, problems);
 }
 
+// The keys behind --prefill or --decode: those of a plan, which no engine has, and the others.
+struct GroupKeys {
+  std::string plan;
+  std::string others;
+};
+GroupKeys split_keys(std::string_view text) {
+  GroupKeys keys;
+  std::string* part = &keys.others;
+  for (const std::string_view entry : split_text(text, ',')) {
+    const std::size_t equals = entry.find('=');
+    std::string name(entry.substr(0, equals));
+    std::ranges::replace(name, '-', '_');
+    // What has no = goes on with a list of layers.
+    if (equals != std::string_view::npos || part == &keys.others) {
+      const bool is_of_engine = engine_fields().find(name) != nullptr;
+      part = plan_fields().find(name) != nullptr && !is_of_engine ? &keys.plan : &keys.others;
+    }
+    *part += (part->empty() ? "" : ",") + std::string(entry);
+  }
+  return keys;
+}
+
+// Returns the keys of a plan with those of another one in their place, or behind them. A plan
+// without keys is a name or a file, to which none can be added.
+std::string with_plan_keys(const std::string& plan, const std::string& own,
+                           const std::string& option, std::vector<Problem>& problems) {
+  if (plan.empty() || own.empty()) return plan + own;
+  if (plan.find('=') == std::string::npos) {
+    problems.push_back({option, "must have no keys of a plan (" + own +
+                                    ") where the plan is a name or a file, " + plan});
+    return plan;
+  }
+  std::string merged;
+  bool keeps = true;
+  for (const std::string_view entry : split_text(plan, ',')) {
+    const std::size_t equals = entry.find('=');
+    if (equals != std::string_view::npos) {
+      keeps = value_of_plan(own, entry.substr(0, equals)).empty();
+    }
+    if (keeps) merged += std::string(entry) + ",";
+  }
+  return merged + own;
+}
+
+// A group of replicas and the plan that holds for it: the keys of --prefill or --decode go over
+// those of `plan`.
+ReplicaGroup read_own_group(const CommandLine& line, const char* option, const ReplicaGroup& engine,
+                            const ServedModelSource& model, std::string& plan,
+                            std::vector<Problem>& problems) {
+  const std::string name = std::string("--") + option;
+  const bool has_model = model.given();
+  const GroupKeys keys =
+      has_model ? split_keys(line.value(option)) : GroupKeys{"", line.value(option)};
+  if (keys.plan.empty()) return read_group(keys.others, name, engine, problems);
+  plan = with_plan_keys(plan, keys.plan, name, problems);
+  ReplicaGroup of_plan = engine;
+  if (problems.empty() && line.value("engine").find('@') != std::string::npos) {
+    // The defaults of a release follow from tp and pp, too.
+    of_plan = read_engine(with_release_of_chip(line, "--engine", plan, problems), problems);
+  }
+  return read_group(keys.others, name, of_plan, problems);
+}
+
 void read_replicas(const CommandLine& line, ServeOptions& options, std::vector<Problem>& problems) {
   const auto given = [&line](const char* option) { return line.options.count(option) != 0; };
+  const std::string plan = line.value("plan");
   const std::string engine =
-      given("engine") ? with_release_of_chip(line, "--engine", problems) : "vllm";
+      given("engine") ? with_release_of_chip(line, "--engine", plan, problems) : "vllm";
   ReplicaGroup group = read_engine(engine, problems);
   group.count = read_whole_number(line, "replicas", 1, kMostReplicas, problems).value_or(1);
   options.serving.replicas = group;
@@ -92,12 +157,16 @@ void read_replicas(const CommandLine& line, ServeOptions& options, std::vector<P
     problems.push_back({std::string("--") + option, "must stand with --prefill and --decode"});
   }
   if (given("prefill")) {
-    options.serving.replicas = read_group(line.value("prefill"), "--prefill", group, problems);
+    options.model.part = ServedPart::kPrompts;
+    options.serving.replicas =
+        read_own_group(line, "prefill", group, options.model, options.model.plan, problems);
   }
   if (given("decode")) {
-    options.serving.decode = read_group(line.value("decode"), "--decode", group, problems);
+    std::string own = given("decode-plan") ? line.value("decode-plan") : plan;
+    options.serving.decode = read_own_group(line, "decode", group, options.model, own, problems);
+    const bool differs = own != options.model.plan || !value_of_plan(own, "cp").empty();
+    if (options.model.given() && differs) options.decode_plan = own;
   }
-  options.decode_plan = line.value("decode-plan");
   if (given("decode-step-time")) {
     options.decode_step_time =
         read_step_time(line.value("decode-step-time"), "--decode-step-time", problems);
@@ -327,8 +396,13 @@ po::options_description serve_option_list() {
       "and kv (token read)");
   add("replicas", text("N"), "copies of the model behind the router (default: 1)");
   add("router", text("POLICY"), "round-robin (default), least-tokens or prefix-aware");
-  add("prefill", text("workers=N,KEYS"), "replicas that compute prompts only; with --decode");
-  add("decode", text("workers=N,KEYS"), "replicas that take over behind the first token");
+  add("prefill", text("workers=N,KEYS"),
+      "replicas that compute prompts only; with --decode. Keys are those of engines, and of a "
+      "plan, "
+      "which go over --plan: workers=2,tp=4,cp=2");
+  add("decode", text("workers=N,KEYS"),
+      "replicas that take over behind the first token; keys as above, those of a plan over "
+      "--decode-plan");
   add("decode-step-time", text("TIME|linear:KEYS"), "of decode replicas (default: --step-time)");
   add("decode-plan", text("KEYS"), "how a decode replica divides the model (default: --plan)");
   add("transfer", text("network|TIME|linear:KEYS"),

@@ -25,7 +25,7 @@ struct ServeOptions {
   ServedModelSource model{};
   std::optional<LinearStepTime::Rates> step_time{};         // unset: the model's
   std::optional<LinearStepTime::Rates> decode_step_time{};  // unset: as the others
-  std::string decode_plan;  // of decode replicas; empty: as the others
+  std::optional<std::string> decode_plan{};  // of decode replicas; unset: as the others
   bool transfer_over_network = false;
   TimedKvTransport::Rates transfer{};                      // else
   std::optional<TimedKvTransport::Rates> host_transfer{};  // unset: over the links to the host

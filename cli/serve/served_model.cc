@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <string_view>
 
 #include "analysis/accuracy/serving_software.h"
@@ -14,9 +16,41 @@
 namespace stepsim {
 namespace {
 
+// Returns cp of the plan's keys; 1 if that is no number, which reading the plan reports.
+std::int64_t context_ranks(const ServedModelSource& source) {
+  constexpr std::int64_t kMost = 1 << 20;
+  const std::string_view text = value_of_plan(source.plan, "cp");
+  std::int64_t ranks = 1;
+  std::from_chars(text.data(), text.data() + text.size(), ranks);
+  return std::clamp<std::int64_t>(ranks, 1, kMost);
+}
+
+void check_context_ranks(const ServedModelSource& source, std::vector<Problem>& problems) {
+  const std::int64_t ranks = context_ranks(source);
+  if (ranks == 1 || source.part == ServedPart::kPrompts) return;
+  const std::string is = fmt::format("is {}, but ", ranks);
+  const std::string only =
+      " only prompts are divided over context ranks, in replicas that compute nothing else";
+  problems.push_back(
+      source.part == ServedPart::kAll
+          ? Problem{"--plan cp", is + "these replicas generate, too, and" + only +
+                                     ": leave it out, or have such replicas, as in --prefill "
+                                     "workers=2,cp=2 --decode workers=1"}
+          : Problem{"--decode cp", is + "decode replicas generate, and" + only +
+                                       ": 1. What --plan says holds for both; --prefill "
+                                       "workers=2,cp=2 says it of the others"});
+}
+
+// A pass of prompts that context ranks divide, whichever way.
+std::string pass_of_prompts(const ServedModelSource& source) {
+  return fmt::format("inference=prefill,sequence={0},context={0}", 2 * context_ranks(source));
+}
+
 // Any pass of the plan will do: batches come from the engine.
 Experiment load(const ServedModelSource& source) {
   std::vector<Problem> problems;
+  check_context_ranks(source, problems);
+  const bool divides_prompts = context_ranks(source) > 1;
   for (const char* const key : {"inference", "batch", "global_batch", "context", "sequence"}) {
     if (value_of_plan(source.plan, key).empty()) continue;
     problems.push_back({"--plan " + std::string(key),
@@ -26,20 +60,23 @@ Experiment load(const ServedModelSource& source) {
   if (!source.experiment.empty()) {
     // A pass has at least a request for each rank.
     const std::string_view own_ranks = value_of_plan(source.plan, "dp");
-    const std::string plan =
+    std::string plan =
         own_ranks.empty() ? source.plan : fmt::format("{},batch={}", source.plan, own_ranks);
+    if (divides_prompts) plan += "," + pass_of_prompts(source);
     Experiment experiment = load_experiment({.experiment = source.experiment,
                                              .model = source.model,
                                              .cluster = source.cluster,
                                              .plan = plan,
                                              .chip = source.chip,
                                              .library = source.library});
-    if (experiment.plan.inference == Inference::kDecode) return experiment;
+    if (experiment.plan.inference == Inference::kDecode || divides_prompts) return experiment;
     throw ConfigError({{source.experiment, "must have a plan of inference=decode to be served"}});
   }
   const std::string_view ranks = value_of_plan(source.plan, "dp");
-  const std::string pass = fmt::format("inference=decode,context=2,batch={},allow_idle_chips=true",
-                                       ranks.empty() ? "1" : ranks);
+  const std::string pass =
+      fmt::format("{},batch={},allow_idle_chips=true",
+                  divides_prompts ? pass_of_prompts(source) : "inference=decode,context=2",
+                  ranks.empty() ? "1" : ranks);
   return load_experiment({.model = source.model,
                           .cluster = source.cluster,
                           .plan = source.plan.empty() ? pass : pass + "," + source.plan,
@@ -115,10 +152,17 @@ void ServedModel::complete_host(EngineOptions& engine, std::vector<Problem>& pro
 
 ReplicaPlace ServedModel::place(std::uint32_t first) const {
   const ParallelPlan& plan = experiment_.plan;
+  std::int64_t stride = 1;
+  for (const PlanAxis axis : plan.order) {
+    if (axis == PlanAxis::kContext) break;
+    if (axis != PlanAxis::kData) stride *= plan.size_of(axis);
+  }
   return {.first = first,
           .ranks = static_cast<std::uint32_t>(plan.ranks() / plan.dp),
           .groups = static_cast<std::uint32_t>(plan.dp),
-          .token = cache_of_token(experiment_.model, plan)};
+          .token = cache_of_token(experiment_.model, plan),
+          .contexts = static_cast<std::uint32_t>(plan.cp),
+          .context_stride = static_cast<std::uint32_t>(stride)};
 }
 
 }  // namespace stepsim

@@ -18,6 +18,9 @@
 
 namespace stepsim {
 
+// What replicas compute: context ranks (cp) divide prompts only.
+enum class ServedPart { kAll, kPrompts, kTokens };
+
 // The arguments as texts. Empty: not given.
 struct ServedModelSource {
   std::string model;
@@ -28,6 +31,7 @@ struct ServedModelSource {
   std::string experiment;  // replaces model and cluster; the keys of `plan` go over its own
   std::string software;    // whose kernels run, where the chip has those of several
   bool exact = false;      // simulate every step
+  ServedPart part = ServedPart::kAll;
 
   bool given() const {
     return !model.empty() || !cluster.empty() || !plan.empty() || !experiment.empty();

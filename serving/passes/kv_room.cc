@@ -23,7 +23,7 @@ Bytes cache_of_token(const ModelSpec& model, const ParallelPlan& plan) {
     }
     most = std::max(most, (of_stage + Bytes(parts - 1)) / parts);
   }
-  return most;
+  return (most + Bytes(plan.cp - 1)) / plan.cp;
 }
 
 KvRoom kv_room(const Experiment& experiment, const Cluster& cluster, std::int64_t budget,

@@ -19,7 +19,7 @@ struct KvRoom {
 };
 
 // Returns what a token takes in the cache on a chip of the stage that keeps most. With caches by
-// request it is the mean of the tensor group's chips.
+// request it is the mean of the tensor group's chips, with context ranks that of theirs.
 Bytes cache_of_token(const ModelSpec& model, const ParallelPlan& plan);
 
 // `budget`: most tokens of a step; `block`: tokens of a block; `fraction`: share of the memory that

@@ -11,6 +11,13 @@ std::uint32_t first_of_group(const ReplicaPlace& place, RequestId request) {
   return place.first + request.index() % place.groups * place.ranks;
 }
 
+// Returns the position in its group of the chip of a context rank that is the `number`th of those
+// with as large a share.
+std::uint32_t holder_of(const ReplicaPlace& place, std::uint32_t context, std::uint32_t number) {
+  const std::uint32_t stride = place.context_stride;
+  return number / stride * stride * place.contexts + context * stride + number % stride;
+}
+
 }  // namespace
 
 void NetworkKvTransport::start(Time now, const KvTransfer& transfer) {
@@ -26,16 +33,21 @@ void NetworkKvTransport::start(Time now, const KvTransfer& transfer) {
 void NetworkKvTransport::start_between(Time now, const KvTransfer& transfer) {
   const ReplicaPlace& from = replicas_[transfer.from];
   const ReplicaPlace& to = replicas_[transfer.to];
-  const std::uint32_t messages = std::max(from.ranks, to.ranks);
+  const std::uint32_t holders = from.ranks / from.contexts;
+  const std::uint32_t of_share = std::max(holders, to.ranks);
+  const std::uint32_t messages = of_share * from.contexts;
   const Bytes whole = std::int64_t{to.ranks} * transfer.tokens * to.token;
   const Bytes each = (whole + Bytes(messages - 1)) / std::int64_t{messages};
   const std::uint32_t sender = first_of_group(from, transfer.request);
   const std::uint32_t receiver = first_of_group(to, transfer.request);
   under_way_[started_] = {transfer, messages};
-  for (std::uint32_t i = 0; i < messages; ++i) {
+  for (std::uint32_t message = 0; message < messages; ++message) {
+    const std::uint32_t context = message / of_share;
+    const std::uint32_t i = message % of_share;
     route_.clear();
-    const Duration latency = route_of(cluster_, sender + i * from.ranks / messages,
-                                      receiver + i * to.ranks / messages, route_);
+    const Duration latency =
+        route_of(cluster_, sender + holder_of(from, context, i * holders / of_share),
+                 receiver + i * to.ranks / of_share, route_);
     send(now, each, latency, route_);
   }
 }

@@ -6,7 +6,9 @@
 //
 // Each chip of the decode group gets its part of the cache from a chip of the prefill group: as
 // many messages as the larger of the two groups has chips, all at once, over the routes between
-// the chips. A request belongs to one data-parallel group of either side, by its number.
+// the chips. Context ranks of the prefill group hold a share of the tokens each, and each share
+// goes to the whole decode group that way. A request belongs to one data-parallel group of either
+// side, by its number.
 //
 // Blocks on their way between a replica and its host's memory (KvWay) take the links of each chip
 // to its host: of one request those of its data-parallel group, on the way to the host all chips'.
@@ -30,10 +32,12 @@ namespace stepsim {
 
 // Where a replica is. Chips of a data-parallel group are neighbours.
 struct ReplicaPlace {
-  std::uint32_t first = 0;   // chip
-  std::uint32_t ranks = 1;   // of a data-parallel group
-  std::uint32_t groups = 1;  // data-parallel ones
-  Bytes token{};             // of the cache on each chip of a group
+  std::uint32_t first = 0;     // chip
+  std::uint32_t ranks = 1;     // of a data-parallel group
+  std::uint32_t groups = 1;    // data-parallel ones
+  Bytes token{};               // of the cache on each chip of a group; with context ranks the mean
+  std::uint32_t contexts = 1;  // context ranks of a group: each has a share of its tokens
+  std::uint32_t context_stride = 1;  // chips from one of them to the next
 };
 
 class NetworkKvTransport final : public KvTransport {

@@ -169,6 +169,37 @@ class ServeTest(StepsimTest):
         self.assertEqual([replica["prefill"] for replica in answer["replicas"]], [True, True, False])
         self.assertEqual({row["transfer_s"] for row in rows}, {"0.001100000000"})
 
+    def test_context_ranks_divide_prompts_of_prefill_workers(self):
+        served = ["serve", "--model", "llama3-8b", "--cluster", "dgx-h100-32", "--json", "-", "--requests",
+                  "burst:count=1,input=4096,output=3"]
+        apart = ["--prefill", "workers=2,tp=4,cp=2", "--decode", "workers=1,tp=8"]
+        answer = json.loads(stepsim(*served, *apart, "--exact-steps", "--transfer", "network").stdout)
+        step = json.loads(stepsim("run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
+                                  "inference=prefill,tp=4,cp=2,batch=1,sequence=4096", "--json",
+                                  "-").stdout)["step_time_s"]
+        self.assertEqual(answer["ttft_s"]["mean"], step)
+        self.assertEqual(answer["chips"], 24)
+        # Eight chips send a token's 131,072 bytes to eight of another node, an eighth each at 50 GB/s.
+        self.assertAlmostEqual(answer["parts_s"]["transfer"] / (4096 * 131072 / 8 / 50e9), 1, delta=0.01)
+        quick = json.loads(stepsim(*served, *apart).stdout)
+        self.assertAlmostEqual(quick["ttft_s"]["mean"] / step, 1, delta=0.005)
+        # --plan holds where the keys of a group say nothing else.
+        same = json.loads(stepsim(*served, "--plan", "tp=8", "--prefill", "workers=2,tp=4,cp=2", "--decode",
+                                  "workers=1").stdout)
+        self.assertEqual(same["ttft_s"], quick["ttft_s"])
+        self.assertEqual(same["tpot_s"], quick["tpot_s"])
+        self.expect_refused([*served, "--plan", "tp=4,cp=2"],
+                            "--plan cp: is 2, but these replicas generate, too",
+                            "--prefill workers=2,cp=2 --decode workers=1")
+        self.expect_refused([*served, "--plan", "tp=4,cp=2", "--prefill", "workers=1", "--decode",
+                             "workers=1"], "--decode cp: is 2, but decode replicas generate")
+        self.expect_refused([*served, "--prefill", "workers=1,tp=4,cp=3", "--decode", "workers=1,tp=4,ep=2"],
+                            "plan.ep")
+        self.expect_refused([*served, "--prefill", "workers=1,cp=2,batch=4", "--decode", "workers=1"],
+                            "--plan batch: must be left out")
+        self.expect_refused([*RUN, "--prefill", "workers=1,tp=4", "--decode", "workers=1"],
+                            "--prefill tp: no such key of vllm")
+
     def test_several_models_on_one_cluster(self):
         models = [["--model", "llama3-8b", "--plan", "tp=4", "--requests",
                    "burst:count=8,input=100,output=20"],

@@ -125,6 +125,24 @@ TEST(KvRoomTest, CachesByRequestAreNotKeptTwice) {
   EXPECT_EQ(of_token("cache_split=requests"), Bytes(32 * 2 * 8 * 128 * 2 / 16));
 }
 
+// Two key-value heads of 128 on each of four tensor ranks, half of the tokens on each context rank.
+TEST(KvRoomTest, ContextRanksKeepAShareOfTheTokens) {
+  const Experiment experiment =
+      load_experiment({.model = "llama3-8b",
+                       .cluster = "dgx-h100-8",
+                       .plan = "inference=prefill,batch=1,sequence=16,tp=4,cp=2"});
+  EXPECT_EQ(cache_of_token(experiment.model, experiment.plan), Bytes(32 * 2 * 2 * 128 * 2 / 2));
+  const Cluster cluster = cluster_for_steps(experiment);
+  const KvRoom room = kv_room(experiment, cluster, 8192, 16, 0.9);
+  EXPECT_EQ(room.of_block, Bytes(16 * 32 * 2 * 2 * 128 * 2 / 2));
+  EXPECT_EQ(room.blocks, room.available.value() / room.of_block.value());
+  // Context ranks hold the weights of their tensor rank, and buffers of half of the tokens.
+  const Experiment whole = serving("llama3-8b", "tp=4,dp=2");
+  const KvRoom undivided = kv_room(whole, cluster, 2 * 8192, 16, 0.9);
+  EXPECT_LT(room.others, undivided.others);
+  EXPECT_GT(room.others, Bytes(16'000'000'000 / 4));
+}
+
 TEST(KvRoomTest, AModelThatFillsTheChipLeavesNoBlock) {
   const Experiment experiment = serving("llama3-70b", "tp=1,dp=8");
   const KvRoom room = kv_room(experiment, cluster_for_steps(experiment), 8192, 16, 0.9);
@@ -174,6 +192,51 @@ TEST(NetworkKvTransportTest, LayoutsMayDiffer) {
   }
   EXPECT_EQ(arrived.size(), 1U);
   EXPECT_NEAR(to_seconds(last - Time{}), 2e-3, 2e-5);
+}
+
+double seconds_of_one(const Cluster& cluster, const std::vector<ReplicaPlace>& places) {
+  NetworkKvTransport transport(cluster, places);
+  transport.start(Time{}, {.request = RequestId(0), .from = 0, .to = 1, .tokens = 100});
+  std::vector<KvTransfer> arrived;
+  Time last{};
+  while (const auto next = transport.next_event()) {
+    last = *next;
+    transport.advance(last, arrived);
+  }
+  EXPECT_EQ(arrived.size(), 1U);
+  return to_seconds(last - Time{});
+}
+
+// Chips 0 and 1 of a mesh each hold half of the tokens and chip 2 gets both halves, 50 MB each,
+// over its one link from chip 1: as long as all of it from one chip. A group of one tensor rank a
+// context rank, or the other way round, has the same chips.
+TEST(NetworkKvTransportTest, ContextRanksSendTheirShares) {
+  const Cluster cluster = build_cluster(load_cluster("v5e-4x4"));
+  const ReplicaPlace one{.first = 1, .ranks = 1, .token = Bytes(1'000'000)};
+  const ReplicaPlace both{
+      .first = 0, .ranks = 2, .token = Bytes(500'000), .contexts = 2, .context_stride = 1};
+  const ReplicaPlace to{.first = 2, .ranks = 1, .token = Bytes(1'000'000)};
+  const double alone = seconds_of_one(cluster, {one, to});
+  EXPECT_NEAR(seconds_of_one(cluster, {both, to}) / alone, 1, 0.01);
+  // Two receivers, each of which needs half of every token: 25 MB from each context rank. Chip 2
+  // has what comes for chip 3 on its link from chip 1, too.
+  const ReplicaPlace two{.first = 2, .ranks = 2, .token = Bytes(500'000)};
+  EXPECT_NEAR(seconds_of_one(cluster, {both, two}) / alone, 1, 0.01);
+}
+
+// tp=2, cp=2 on the last two chips of a node and the first two of the next, for two chips of that.
+// In the order tp-cp each gets half of its part over the network, 50 MB at 50 GB/s. In the order
+// cp-tp one gets all of it from there.
+TEST(NetworkKvTransportTest, TheOrderOfAPlanSaysWhereSharesAre) {
+  const Cluster cluster = build_cluster(load_cluster("dgx-h100-16"));
+  const auto seconds = [&cluster](std::uint32_t stride) {
+    return seconds_of_one(
+        cluster,
+        {{.first = 6, .ranks = 4, .token = Bytes(500'000), .contexts = 2, .context_stride = stride},
+         {.first = 14, .ranks = 2, .token = Bytes(1'000'000)}});
+  };
+  EXPECT_NEAR(seconds(2), 1e-3, 2e-5);
+  EXPECT_NEAR(seconds(1), 2e-3, 2e-5);
 }
 
 // Two chips of a DGX H100 share an uplink of 55 GB/s to the host: 100 tokens x 1 MB for each of

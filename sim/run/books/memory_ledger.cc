@@ -1,5 +1,7 @@
 #include "sim/run/books/memory_ledger.h"
 
+#include <algorithm>
+
 namespace stepsim {
 
 MemoryLedger::MemoryLedger(const Job& job) : states_(job.ranks().size()) {
@@ -15,25 +17,31 @@ void MemoryLedger::change(RankId rank, Time now, OpId op, MemoryCategory categor
   if (now != state.changed_at) {
     look(state);
     state.changed_at = now;
-    state.last = state.most = {};
+    state.taken.clear();
   }
-  if (state.last.op != op) state.last = {.op = op, .bytes = {}};
-  state.last.bytes += bytes;
-  const bool is_most =
-      state.last.bytes > state.most.bytes ||
-      (state.last.bytes == state.most.bytes && (!state.most.op || op < *state.most.op));
-  if (state.last.bytes > Bytes(0) && is_most) state.most = state.last;
+  const auto taken = std::ranges::find(state.taken, op, &Taken::op);
+  if (taken == state.taken.end()) {
+    state.taken.push_back({op, bytes});
+  } else {
+    taken->bytes += bytes;
+  }
   state.bytes[static_cast<std::size_t>(category)] += bytes;
   state.total += bytes;
 }
 
 void MemoryLedger::look(State& state) {
-  if (state.total > state.peak.bytes) {
-    state.peak = {.bytes = state.total,
-                  .at = state.changed_at,
-                  .by_category = state.bytes,
-                  .op = state.most.op};
+  if (state.total <= state.peak.bytes) return;
+  const Taken* most = nullptr;
+  for (const Taken& taken : state.taken) {
+    if (taken.bytes <= Bytes(0)) continue;
+    const bool is_most = most == nullptr || taken.bytes > most->bytes ||
+                         (taken.bytes == most->bytes && taken.op < most->op);
+    if (is_most) most = &taken;
   }
+  state.peak = {.bytes = state.total,
+                .at = state.changed_at,
+                .by_category = state.bytes,
+                .op = most != nullptr ? std::optional(most->op) : std::nullopt};
 }
 
 std::vector<MemoryPeak> MemoryLedger::peaks() const {

@@ -1,8 +1,9 @@
 // MemoryLedger counts the bytes of every rank as they appear and disappear, and remembers the peak.
 //
 // Changes of one instant count as one change: a peak is recorded only when time moves on, so the
-// order of simultaneous ops does not matter. Of equal peaks the first counts. At the end the
-// balance must be the resident bytes again (always-on check).
+// order of simultaneous ops does not matter, nor that of an op's changes between those of others.
+// The peak's op is the one that has taken most at its instant. Of equal peaks the first counts. At
+// the end the balance must be the resident bytes again (always-on check).
 
 #pragma once
 
@@ -21,7 +22,7 @@ class MemoryLedger {
   explicit MemoryLedger(const Job& job);
 
   // Books a change by an op of the rank's program. REQUIRES: `now` is not before an earlier change
-  // of this rank; the changes of an op at an instant follow each other.
+  // of this rank.
   void change(RankId rank, Time now, OpId op, MemoryCategory category, Bytes bytes);  // +/-
 
   const MemoryBytes& balance(RankId rank) const { return states_[rank.index()].bytes; }
@@ -31,15 +32,14 @@ class MemoryLedger {
 
  private:
   struct Taken {
-    std::optional<OpId> op{};
+    OpId op{};
     Bytes bytes;
   };
   struct State {
     MemoryBytes bytes{};
     Bytes total;
     Time changed_at;
-    Taken last{};  // at this instant
-    Taken most{};
+    std::vector<Taken> taken{};  // at this instant, by op
     MemoryPeak peak;
   };
   static void look(State& state);

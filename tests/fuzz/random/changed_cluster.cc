@@ -1,6 +1,7 @@
 #include "tests/fuzz/random/changed_cluster.h"
 
 #include <functional>
+#include <initializer_list>
 #include <optional>
 
 namespace stepsim {
@@ -46,6 +47,33 @@ void slow(LibraryTuner& tuner, int slower) {
                                 &tuner.tree_ll128_channel, &tuner.tree_channel}) {
     slow(*limits, slower);
   }
+}
+
+void slow_times(std::initializer_list<Duration*> times, int slower) {
+  for (Duration* const time : times) *time = slower * *time;
+}
+void slow_rates(std::initializer_list<Bandwidth*> rates, int slower) {
+  for (Bandwidth* const rate : rates) *rate = *rate / slower;
+}
+
+void slow_serving(CommunicationLibrary& library, int slower) {
+  if (auto& kernel = library.direct_all_reduce) {
+    slow_times(
+        {&kernel->one_start, &kernel->one_doubling, &kernel->two_start, &kernel->two_doubling},
+        slower);
+    slow_rates({&kernel->one_bandwidth, &kernel->two_bandwidth}, slower);
+  }
+  for (auto* const half : {&library.dispatch, &library.combine}) {
+    if (!*half) continue;
+    slow_times({&(*half)->start, &(*half)->expert_start, &(*half)->network_start}, slower);
+    slow_rates({&(*half)->bandwidth, &(*half)->unit_rate}, slower);
+  }
+  for (auto* const half : {&library.bulk_dispatch, &library.bulk_combine}) {
+    if (!*half) continue;
+    slow_times({&(*half)->start, &(*half)->token_time, &(*half)->copy_time}, slower);
+    slow_rates({&(*half)->token_rate, &(*half)->copy_rate, &(*half)->bandwidth}, slower);
+  }
+  if (library.host_launch) library.host_launch = slower * *library.host_launch;
 }
 
 void slow(MatmulEfficiency& matmul, int slower) {
@@ -95,6 +123,7 @@ Cluster slowed(Cluster cluster, int slower) {
   slow(cluster.chip, slower);
   for (ProtocolTiming& timing : cluster.library.timings) slow(timing, slower);
   slow(cluster.library.tuner, slower);
+  slow_serving(cluster.library, slower);
   return cluster;
 }
 

@@ -322,7 +322,8 @@ void add_chip(Choices& choices, RandomCluster& cluster) {
 void add_library(Choices& choices, RandomCluster& cluster) {
   if (!choices.one_in(3)) return;
   cluster.json["library"] = {
-      {"catalog", choices.pick({"ideal", "ideal", "nccl-2.29-hopper", "nccl-2.27-ampere"})}};
+      {"catalog", choices.pick({"ideal", "ideal", "nccl-2.29-hopper", "nccl-2.27-ampere",
+                                "sglang-0.5-hopper", "vllm-0.24-hopper"})}};
 }
 
 }  // namespace

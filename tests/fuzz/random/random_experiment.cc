@@ -39,6 +39,16 @@ Json json_of(const ModelSpec& model) {
   return object;
 }
 
+// A pass of inference has other defaults than the struct, which a file has to say then.
+Json json_of(const ParallelPlan& plan) {
+  Json object = object_of(plan_fields().changed(plan));
+  if (!plan.is_inference()) return object;
+  object["sequence_parallel"] = plan.sequence_parallel;
+  if (plan.cp > 1) object["cp_mode"] = name_of(plan.cp_mode);
+  if (plan.ep > 1) object["dispatch"] = name_of(plan.dispatch);
+  return object;
+}
+
 Json random_variation(Choices& choices, std::int64_t ranks) {
   Json variation = Json::object();
   if (choices.one_in(2)) variation["jitter"] = choices.pick({0.02, 0.1});
@@ -82,7 +92,7 @@ std::string random_experiment(Choices& choices) {
   experiment["name"] = "random";
   experiment["model"] = json_of(job.model);
   experiment["cluster"] = cluster.json;
-  experiment["plan"] = object_of(plan_fields().changed(job.plan));
+  experiment["plan"] = json_of(job.plan);
   if (choices.one_in(4)) experiment["variation"] = random_variation(choices, job.plan.ranks());
   experiment["simulation"] = random_simulation(choices);
   experiment["seed"] = choices.below(1000);

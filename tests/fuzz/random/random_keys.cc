@@ -276,18 +276,32 @@ bool keeps_tokens_only(const ModelSpec& model) {
   });
 }
 
+// How tokens get to their experts, and what the host has to do with it.
+void choose_exchange_of_pass(Choices& choices, const RandomCluster& cluster, RandomJob& job) {
+  using enum Dispatch;
+  ParallelPlan& plan = job.plan;
+  const bool stands_in_nodes = cluster.axes.empty() && plan.ep % cluster.node == 0;
+  if (plan.ep > 1 && stands_in_nodes) plan.dispatch = choices.pick({kAllToAll, kTwoLevel, kAuto});
+  if (plan.dispatch != kAllToAll && choices.one_in(3)) plan.node_limit = choices.between(1, 2);
+  if (choices.one_in(4)) choose_launches(choices, job);
+  if (has_experts(job) && choices.one_in(6)) plan.host_reads_counts = false;
+}
+
 // Replaces the plan by one of a pass on the same ranks.
-void choose_inference(Choices& choices, RandomJob& job) {
+void choose_inference(Choices& choices, const RandomCluster& cluster, RandomJob& job) {
   const ParallelPlan trained = std::move(job.plan);
   ParallelPlan plan;
   plan.inference = choices.pick({Inference::kDecode, Inference::kPrefill});
   plan.tp = trained.tp;
   plan.pp = trained.pp;
-  const bool gathers = plan.inference == Inference::kPrefill && trained.cp > 1 &&
-                       keeps_tokens_only(job.model) && choices.one_in(2);
-  plan.cp = gathers ? trained.cp : 1;
-  plan.dp = trained.dp * (gathers ? 1 : trained.cp);
-  if (gathers) plan.cp_mode = ContextMode::kAllGather;
+  const bool divides = plan.inference == Inference::kPrefill && trained.cp > 1 &&
+                       keeps_tokens_only(job.model) && !choices.one_in(4);
+  plan.cp = divides ? trained.cp : 1;
+  plan.dp = trained.dp * (divides ? 1 : trained.cp);
+  if (divides) {
+    using enum ContextMode;
+    plan.cp_mode = choices.pick({kAllGather, kZigzagRing, kRing});
+  }
   plan.sequence_parallel = plan.tp > 1 && choices.one_in(3);
   plan.ep = trained.ep;
   plan.etp = trained.etp;
@@ -308,7 +322,7 @@ void choose_inference(Choices& choices, RandomJob& job) {
                                    : 512;
   const bool decodes = plan.inference == Inference::kDecode;
   plan.sequence = decodes ? choices.pick({1, 1, 2, 5}) : choices.between(1, longest / 2);
-  if (gathers) plan.sequence = 2 * plan.cp * std::max<std::int64_t>(1, plan.sequence / 16);
+  if (divides) plan.sequence = 2 * plan.cp * std::max<std::int64_t>(1, plan.sequence / 16);
   plan.context =
       plan.sequence + (decodes || choices.one_in(2) ? choices.between(1, longest / 2) : 0);
   if (decodes && choices.one_in(3)) {
@@ -321,6 +335,7 @@ void choose_inference(Choices& choices, RandomJob& job) {
   }
   complete_inference(job.model, plan);
   job.plan = std::move(plan);
+  choose_exchange_of_pass(choices, cluster, job);
 }
 
 }  // namespace
@@ -334,7 +349,7 @@ void choose_keys(Choices& choices, const RandomCluster& cluster, RandomJob& job)
   choose_expert_keys(choices, cluster, job);
   choose_optimizer(choices, cluster, job.plan);
   choose_types(choices, cluster, job);
-  if (may_serve(job) && choices.one_in(8)) choose_inference(choices, job);
+  if (may_serve(job) && choices.one_in(8)) choose_inference(choices, cluster, job);
 }
 
 }  // namespace stepsim

@@ -15,7 +15,7 @@ namespace stepsim {
 namespace {
 
 constexpr std::size_t kMostAicbProblems = 20;
-constexpr std::size_t kMostAicbNodes = 20'000'000;
+constexpr std::size_t kMostAicbNodes = 6'000'000;  // as many take 0.7 GB with their groups
 constexpr std::int64_t kMostAicbTime = std::numeric_limits<std::int64_t>::max() / 1000;
 
 // The groups that a rank is a member of.
@@ -170,10 +170,21 @@ class AicbReader {
     if (sizes_.ranks / sizes_.tensor % sizes_.expert != 0) {
       refuse("ep must divide the data-parallel ranks");
     }
-    if (rows_.size() * 6 * sizes_.ranks > kMostAicbNodes) {
-      refuse(fmt::format("has {} rows for {} ranks, more than a replay of 20 million nodes",
-                         rows_.size(), sizes_.ranks));
+    nodes_ = nodes_of_rank();
+    if (nodes_ * sizes_.ranks > kMostAicbNodes) {
+      refuse(
+          fmt::format("has rows of {} ops and collectives for each of {} ranks; a replay has at "
+                      "most 6 million of them",
+                      nodes_, sizes_.ranks));
     }
+  }
+
+  std::size_t nodes_of_rank() const {
+    std::size_t nodes = 0;
+    for (const AicbRow& row : rows_) {
+      for (const AicbWork& work : row.works) nodes += work.op ? 2U : 1U;
+    }
+    return nodes;
   }
 
   // first, first + stride, ...: so many ranks.
@@ -258,8 +269,11 @@ class AicbReader {
     job.ranks = sizes_.ranks;
     job.groups = {all_ranks(sizes_.ranks)};
     TraceNames names(job.names);
+    job.programs.reserve(sizes_.ranks);
     for (std::uint32_t rank = 0; rank < sizes_.ranks; ++rank) {
       job.programs.emplace_back();
+      job.programs.back().nodes.reserve(nodes_);
+      job.programs.back().dependencies.reserve(nodes_);
       blocking_ = 0;
       for (const AicbRow& row : rows_) {
         name_ = names.number(row.name);
@@ -294,6 +308,7 @@ class AicbReader {
   bool is_micro_ = false;
   std::size_t line_ = 1;
   std::vector<AicbRow> rows_;
+  std::size_t nodes_ = 0;  // of a rank
   AicbJob read_;
   std::map<Members, std::uint32_t> numbers_;
   std::uint32_t blocking_ = 0;  // the last node that others wait for

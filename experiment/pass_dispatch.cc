@@ -49,7 +49,8 @@ ParallelPlan plan_of_pass(const ParallelPlan& plan, const CommunicationLibrary& 
                           const Places& places) {
   ParallelPlan own = plan;
   own.dispatch = dispatch_of_pass(plan, library, places);
-  const bool sends_tokens = plan.is_inference() && plan.ep > 1 && plan.tp == 1;
+  const bool sends_tokens =
+      plan.is_inference() && plan.ep > 1 && plan.tp == 1 && !plan.splits_ffn();
   if (!sends_tokens) return own;
   const bool quick =
       own.dispatch == Dispatch::kAllToAll && takes_low_latency(plan, library, places);
@@ -67,7 +68,8 @@ ParallelPlan plan_of_pass(const ParallelPlan& plan, const CommunicationLibrary& 
 }
 
 bool chooses_dispatch_by_pass(const ParallelPlan& plan, const CommunicationLibrary& library) {
-  return plan.is_inference() && plan.ep > 1 && plan.tp == 1 && library.dispatch && library.combine;
+  const bool sends = plan.ep > 1 && plan.tp == 1 && !plan.splits_ffn();
+  return plan.is_inference() && sends && library.dispatch && library.combine;
 }
 
 }  // namespace stepsim

@@ -39,7 +39,8 @@ ParallelPlan plan_of_pass(const ParallelPlan& plan, const CommunicationLibrary& 
 
 // Returns whether kAuto is what software with this library does where the plan doesn't say how:
 // it is of inference, the library has low-latency kernels, and tokens are sent (ep above 1, no
-// tensor group that has them all).
+// tensor group that has them all, no experts on chips of their own, which have kernels of one
+// kind).
 bool chooses_dispatch_by_pass(const ParallelPlan& plan, const CommunicationLibrary& library);
 
 }  // namespace stepsim

@@ -48,6 +48,7 @@ PassTimes::Curve& PassTimes::outputs_beside_prompts() {
 
 bool PassTimes::is_sum(const RequestBatch& batch) {
   const ParallelPlan& plan = experiment_.plan;
+  if (plan.splits_ffn()) return false;
   if (plan.cp > 1 && plan.cp_mode != ContextMode::kAllGather) return false;
   if (plan.tp > 1 || plan.ep == 1) return !plan.is_launched();
   if (!plan.host_launch_cost && !cluster_.library.host_launch) return true;

@@ -24,9 +24,10 @@
 // where G(n) is what remains of a pass over one new token of a chip behind n - 1 tokens of its
 // cache.
 //
-// T is no sum where a ring of context ranks sends beside mixing, and where kernels wait for their
-// launches (plan_of_pass()). There each batch is simulated, once, and of requests that generate,
-// all with one new token, the time is interpolated over their mean context.
+// T is no sum where a ring of context ranks sends beside mixing, where experts on chips of their
+// own work beside it, and where kernels wait for their launches (plan_of_pass()). There each batch
+// is simulated, once, and of requests that generate, all with one new token, the time is
+// interpolated over their mean context.
 //
 // P, D and G are simulated where they are asked for, and interpolated between points n and 2 n or
 // nearer once two passes in between were simulated that the line misses by at most `kMostError`.

@@ -108,7 +108,8 @@ struct Row {
 
 // Returns a rank and its place in the plan: "rank 0 (stage 0)".
 std::string rank_text(RankId rank, const OpGraph& graph) {
-  return fmt::format("rank {} (stage {})", rank.index(), graph.ranks[rank.index()].pp);
+  return fmt::format("rank {} ({})", rank.index(),
+                     name_of_stage(graph, graph.ranks[rank.index()].pp));
 }
 
 class Report : private ReportText {
@@ -302,7 +303,7 @@ class Report : private ReportText {
       }
       const Breakdown& mean = spread.stages[i].mean;
       const Duration waits = mean.idle + mean.launch;
-      line("  {:<{}}{:>12}{:>12}{:>12}{:>12}", fmt::format("stage {}", spread.stages[i].stage),
+      line("  {:<{}}{:>12}{:>12}{:>12}{:>12}", name_of_stage(run_.graph, spread.stages[i].stage),
            kReportLabel, amount(mean.compute),
            amount(mean.sum() - mean.compute - mean.bubble - waits), amount(mean.bubble),
            amount(waits));

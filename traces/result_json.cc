@@ -104,6 +104,10 @@ std::string stages_json(const FinishedRun& run) {
     const MemoryPeak& peak = run.result.memory_peaks[rank.index()];
     JsonObject object(JsonObject::Layout::kOneLine);
     object.add("stage", std::to_string(stages.size()));
+    if (!run.graph.stage_names.empty()) {
+      const std::uint32_t stage = run.graph.ranks[rank.index()].pp;
+      object.add("name", json_quoted(name_of_stage(run.graph, stage)));
+    }
     object.add("rank", std::to_string(rank.index()));
     object.add("peak_bytes", peak.bytes);
     object.add("peak_time_s", peak.at.since_start);

@@ -60,8 +60,8 @@ class TraceWriter {
 
   std::string name_of_rank(RankId id) const {
     const RankData& rank = graph_.ranks[id.index()];
-    return fmt::format("rank {} (stage {}, tp {}, {}dp {})", id.index(), rank.pp, rank.tp,
-                       has_context_ ? fmt::format("cp {}, ", rank.cp) : "", rank.dp);
+    return fmt::format("rank {} ({}, tp {}, {}dp {})", id.index(), name_of_stage(graph_, rank.pp),
+                       rank.tp, has_context_ ? fmt::format("cp {}, ", rank.cp) : "", rank.dp);
   }
 
   void write_rank(std::size_t number, std::uint32_t& next_thread,

@@ -361,7 +361,9 @@ void join_experts(const ModelSpec& model, const Shard& shard, Layer& block) {
   const auto is_expert = [](const LayerOp& op) { return op.region == Region::kExpert; };
   const auto first = std::ranges::find_if(block.ops, is_expert);
   const auto end = std::find_if_not(first, block.ops.end(), is_expert);
-  const std::int64_t senders = shard.tensor > 1 ? 1 : shard.expert * shard.expert_tensor;
+  const bool apart = shard.senders_apart > 0;
+  std::int64_t senders = shard.tensor > 1 ? 1 : shard.expert * shard.expert_tensor;
+  if (apart) senders = shard.senders_apart;
   const ExpertSpec& experts = model.experts;
   LayerOp joined = *first;
   joined.name = "experts";
@@ -383,7 +385,7 @@ void join_experts(const ModelSpec& model, const Shard& shard, Layer& block) {
   block.ops.erase(first + 1, end);
   for (LayerOp& op : block.ops) {
     std::erase_if(op.forward, [](const Kernel& kernel) { return kernel.name == "choose_experts"; });
-    const bool moves_rows = op.name == "permute" || op.name == "unpermute";
+    const bool moves_rows = !apart && (op.name == "permute" || op.name == "unpermute");
     if (moves_rows && (shard.tensor > 1 || shard.expert == 1)) op.forward.clear();
   }
 }
@@ -444,7 +446,9 @@ class PassLayers {
       }
     }
     if (block.routing) join_experts(model_, shard_, block);
-    if (block.routing && shard_.tensor > 1) divide_experts_over_tensor_group(block);
+    if (block.routing && shard_.tensor > 1 && shard_.senders_apart == 0) {
+      divide_experts_over_tensor_group(block);
+    }
     return forward_only(std::move(block));
   }
 

@@ -44,6 +44,10 @@
 // With sequence parallelism the tensor group divides the tokens of norms, residuals and the router;
 // tokens that it does not divide are padded.
 //
+// With experts on chips of their own (Shard::senders_apart) the tensor group divides the tokens of
+// norms, router and residuals, each chip sends its own ones there, and the experts' op has those of
+// all replicas.
+//
 // Nothing is kept for a backward. Not modelled: sequences of unequal length in a group (give the
 // mean), modules of multi-token prediction (a draft is a pass of its own), pages of the cache.
 
@@ -81,6 +85,7 @@ struct RequestBatch {
 
   std::int64_t tokens() const;
   std::int64_t outputs() const;
+  friend bool operator==(const RequestBatch&, const RequestBatch&) = default;
 };
 
 // Returns the tokens that a chip of `parts` context ranks computes, padded to a multiple of
@@ -91,7 +96,8 @@ std::int64_t tokens_of_chip(const RequestBatch& batch, std::int64_t parts, std::
 // the logits of the tensor group have to be gathered. REQUIRES: as build_layers(), of which shard's
 // sequences are set here; shard.context is 1; no two-dimensional weights; the model is a
 // transformer without cross attention; with experts and tensor > 1 expert x expert_tensor is
-// tensor; with prompt_parts > 1 no request generates, and no layer has a state or an indexer.
+// tensor, or senders_apart is set and the shard is sequence parallel; with prompt_parts > 1 no
+// request generates, and no layer has a state or an indexer.
 ModelLayers inference_layers(const ModelSpec& model, Shard shard, const RequestBatch& batch);
 
 // TokenMixing is the kernels that mix the tokens of a request, by which passes of as many tokens

@@ -120,6 +120,8 @@ struct Shard {
   // one from its beginning and one from its end, or (kStretch) one.
   PromptRing prompt_ring = PromptRing::kNone;
   std::int64_t context_rank = 0;  // of the ring
+  // Inference: replicas whose tokens come to experts on chips of their own; 0: experts are here.
+  std::int64_t senders_apart = 0;
   // One kernel from q, k and v to the output, or a matmul, softmax, (dropout) and a matmul, which
   // keep the scores: 2 bytes a pair and head, 5 with dropout.
   bool fused_attention = true;

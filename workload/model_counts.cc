@@ -80,6 +80,12 @@ std::int64_t active_parameter_count(const ModelSpec& model) {
   return over_model(whole_layers(model), active_parameters(model));
 }
 
+std::int64_t expert_parameter_count(const ModelSpec& model) {
+  if (model.experts.routed == 0) return 0;
+  return over_model(whole_layers(model),
+                    [](const Layer& layer) { return layer.parameters(Region::kExpert); });
+}
+
 std::int64_t prediction_parameter_count(const ModelSpec& model) {
   if (model.prediction_modules == 0) return 0;
   return over_predictions(whole_layers(model), all_parameters);

@@ -18,6 +18,9 @@ std::int64_t parameter_count(const ModelSpec& model);
 // The embedding's table counts here; many publications leave it out.
 std::int64_t active_parameter_count(const ModelSpec& model);
 
+// Returns the parameters of all routed experts.
+std::int64_t expert_parameter_count(const ModelSpec& model);
+
 // Returns the additional parameters of the modules of multi-token prediction, without the shared
 // tables.
 std::int64_t prediction_parameter_count(const ModelSpec& model);

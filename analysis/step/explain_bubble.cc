@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <vector>
 
 #include "analysis/step/explain_parts.h"
@@ -74,6 +76,38 @@ ExplainedPart explain_bubble(const FinishedRun& run, double predicted_work) {
   add_cause(part.causes, "stages are unequal: all wait for the slowest", uneven, scale);
   add_cause(part.causes, "messages between stages, and effects of the schedule's order",
             simulated - part.predicted - longer - uneven, scale);
+  return part;
+}
+
+// With T_a and T_e the times of a micro-batch in a layer, T_c of a dispatch or a combine, and m
+// micro-batches: T_a = T_e and m >= 2 (1 + T_c / max(T_a, T_e)) leave nobody waiting
+// (MegaScale-Infer, arXiv 2504.02263, equations 1 to 3).
+ExplainedPart explain_turns(const FinishedRun& run) {
+  std::array<double, 2> compute{};  // of a rank of either kind
+  std::array<double, 2> waits{};
+  std::array<double, 2> ranks{};
+  const double steps = std::max(1.0, static_cast<double>(run.result.steps) - 1);
+  for (std::size_t rank = 0; rank < run.graph.ranks.size(); ++rank) {
+    const std::uint32_t kind = run.graph.ranks[rank].pp;
+    compute[kind] += to_seconds(run.result.breakdowns[rank].compute) / steps;
+    waits[kind] += to_seconds(run.result.breakdowns[rank].bubble) / steps;
+    ranks[kind] += 1;
+  }
+  ExplainedPart part{.name = "pipeline bubble",
+                     .formula = "",
+                     .text = "",
+                     .predicted = 0,
+                     .simulated = to_seconds(run.result.breakdown.bubble),
+                     .causes = {}};
+  const double all = ranks[0] + ranks[1];
+  part.text = fmt::format(
+      "{} micro-batches by turns: on a chip attention computes {:.4g} ms, experts {:.4g} ms; none "
+      "waits if both are equal and micro-batches >= 2 (1 + a dispatch / the longer of both in a "
+      "layer)",
+      run.experiment.plan.pass_microbatches, 1e3 * compute[0] / ranks[0],
+      1e3 * compute[1] / ranks[1]);
+  add_cause(part.causes, "attention waits for experts", waits[0] / all, part.simulated);
+  add_cause(part.causes, "experts wait for attention", waits[1] / all, part.simulated);
   return part;
 }
 

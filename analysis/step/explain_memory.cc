@@ -63,21 +63,9 @@ class Memory {
     add_cause(part.causes, cause, part.simulated, part.simulated);
   }
 
-  // Counts the matrices of the routed experts: up, down and, if gated, one more.
-  double parameters_of_experts() const {
-    const ExpertSpec& experts = model_.experts;
-    if (experts.routed == 0) return 0;
-    std::int64_t layers = 0;
-    for (std::int64_t layer = 0; layer < model_.layers; ++layer) {
-      layers += kind_of(model_, layer).mlp == MlpKind::kExperts ? 1 : 0;
-    }
-    return static_cast<double>(layers * experts.routed * (model_.gated_mlp ? 3 : 2)) *
-           static_cast<double>(model_.hidden * experts.intermediate);
-  }
-
   // P / (tp x pp) of each, divided further according to ZeRO.
   void state() {
-    const double experts = parameters_of_experts();
+    const auto experts = static_cast<double>(expert_parameter_count(model_));
     const double dense = static_cast<double>(parameter_count(model_)) - experts;
     const auto stages = static_cast<double>(plan_.pp);
     const auto add_state = [&](MemoryCategory category, std::int64_t bytes, bool divided,
@@ -86,14 +74,17 @@ class Memory {
       const auto over = [&](double parameters, std::int64_t ways, std::int64_t replicas) {
         return parameters / (static_cast<double>(ways * (divided ? replicas : 1)) * stages);
       };
-      const double predicted =
-          static_cast<double>(bytes) * (over(dense, plan_.tp, plan_.sharded_over()) +
-                                        over(experts, plan_.ep * plan_.etp, plan_.edp()));
-      ExplainedPart& part =
-          add(category, formula,
-              fmt::format("{} bytes a parameter / (tp x pp{}){}", bytes, divided ? " x dp" : "",
-                          experts > 0 ? "; of experts / (ep x etp x pp)" : ""),
-              predicted);
+      const double parameters =
+          (of_experts_alone() ? 0 : over(dense, plan_.tp, plan_.sharded_over())) +
+          (of_attention_alone() ? 0 : over(experts, plan_.ep * plan_.etp, plan_.edp()));
+      const double predicted = static_cast<double>(bytes) * parameters;
+      std::string text =
+          fmt::format("{} bytes a parameter / (tp x pp{}){}", bytes, divided ? " x dp" : "",
+                      experts > 0 ? "; of experts / (ep x etp x pp)" : "");
+      if (of_attention_alone()) text = fmt::format("{} bytes a parameter / tp, no experts", bytes);
+      if (of_experts_alone())
+        text = fmt::format("{} bytes a parameter of experts / (ep x etp)", bytes);
+      ExplainedPart& part = add(category, formula, std::move(text), predicted);
       const char* cause = "not a mean stage: embedding, head, padding";
       if (category == MemoryCategory::kGradients && plan_.zero == 3) {
         cause = "gradients of up to two layers are whole until they are reduced";
@@ -190,9 +181,16 @@ class Memory {
               std::max(part.simulated, predicted));
   }
 
+  // The rank that needs most, where experts are on chips of their own.
+  bool of_experts_alone() const {
+    return plan_.splits_ffn() && run_.result.peak_rank.index() >= plan_.mesh_ranks();
+  }
+  bool of_attention_alone() const { return plan_.splits_ffn() && !of_experts_alone(); }
+
   void cache() {
+    if (of_experts_alone()) return;
     const double predicted = static_cast<double>(run_.metrics.pass->cache.value()) /
-                             static_cast<double>(run_.metrics.chips);
+                             static_cast<double>(plan_.mesh_ranks());
     ExplainedPart& part = add(MemoryCategory::kCache, "I2.memory",
                               "requests x cache of a request / chips", predicted);
     add_cause(part.causes, "heads or latents on several chips; stages are unequal",
@@ -201,7 +199,7 @@ class Memory {
 
   void gathered() {
     if (plan_.zero != 3) return;
-    const double experts = parameters_of_experts();
+    const auto experts = static_cast<double>(expert_parameter_count(model_));
     const double dense = static_cast<double>(parameter_count(model_)) - experts;
     // Returns the share of the model's parameters that tensor and expert parallelism leave on a
     // rank. Experts with one replica are not divided, so they are not gathered.

@@ -57,6 +57,8 @@ struct PublishedBubble {
 };
 PublishedBubble published_bubble(const FinishedRun& run);  // explain_bubble.cc
 ExplainedPart explain_bubble(const FinishedRun& run, double predicted_work);
+// Of a pass whose experts are on chips of their own.
+ExplainedPart explain_turns(const FinishedRun& run);
 
 // Returns the value of a formula. REQUIRES: the id exists, and `values` has exactly its inputs.
 double value_of(std::string_view formula_id, const FormulaValues& values);

@@ -42,6 +42,15 @@ PassTimes times_of(const FinishedRun& run, const std::vector<ExplainedRole>& rol
   return times;
 }
 
+// Returns the bytes of all copies of the weights, each read once for a micro-batch. Replicas share
+// the experts of a group of ep.
+double weights_read(const ModelSpec& model, const ParallelPlan& plan) {
+  const std::int64_t experts = expert_parameter_count(model);
+  const std::int64_t others = parameter_count(model) - experts;
+  const std::int64_t parameters = plan.dp * others + plan.edp() * experts;
+  return static_cast<double>(plan.pass_microbatches * parameters) * mean_bytes_of(plan.weights());
+}
+
 }  // namespace
 
 ExplainedPart explain_generation(const FinishedRun& run, const std::vector<ExplainedRole>& roles) {
@@ -51,8 +60,7 @@ ExplainedPart explain_generation(const FinishedRun& run, const std::vector<Expla
   const auto chips = static_cast<double>(run.metrics.chips);
   const double cache = static_cast<double>(run.metrics.pass->cache.value());
   const double bandwidth = run.cluster.chip.memory_bandwidth.value();
-  const double weights =
-      static_cast<double>(plan.dp * parameter_count(model)) * mean_bytes_of(plan.weights());
+  const double weights = weights_read(model, plan);
   const double predicted =
       value_of("I1", {{"B", requests},
                       {"kv", cache / requests},

@@ -113,11 +113,12 @@ void ServedModel::complete(EngineOptions& engine, std::vector<Problem>& problems
     return;
   }
   problems.push_back(
-      {"--model", fmt::format("leaves no room for a KV cache: weights and the largest pass take {} "
-                              "of the {} that kv-fraction={} gives: more chips (tp), narrower "
-                              "weights (weight_dtype), or a smaller budget",
-                              to_text(room.others), to_text(room.available + room.others),
-                              engine.kv_fraction)});
+      {"--model",
+       fmt::format("leaves no room for a KV cache: weights and the largest pass take {} "
+                   "of the {} that kv-fraction={} gives: more chips ({}), narrower "
+                   "weights (weight_dtype), or a smaller budget",
+                   to_text(room.others), to_text(room.available + room.others), engine.kv_fraction,
+                   experiment_.plan.splits_ffn() ? "tp, ffn_chips" : "tp")});
 }
 
 const Cluster& ServedModel::cluster_with_hosts() {
@@ -158,7 +159,7 @@ ReplicaPlace ServedModel::place(std::uint32_t first) const {
     if (axis != PlanAxis::kData) stride *= plan.size_of(axis);
   }
   return {.first = first,
-          .ranks = static_cast<std::uint32_t>(plan.ranks() / plan.dp),
+          .ranks = static_cast<std::uint32_t>(plan.mesh_ranks() / plan.dp),
           .groups = static_cast<std::uint32_t>(plan.dp),
           .token = cache_of_token(experiment_.model, plan),
           .contexts = static_cast<std::uint32_t>(plan.cp),

@@ -11,10 +11,6 @@ namespace {
 constexpr std::uint32_t kThere = 0;  // indices into ExpertExchange::matrices
 constexpr std::uint32_t kBack = 1;
 
-bool is_shared(const LayerOp& op) {
-  return op.name.starts_with("shared_");
-}
-
 // Returns the bytes in whole elements of a type: the mean traffic of an uneven load ends anywhere.
 Bytes whole(Bytes bytes, DataType type) {
   const std::int64_t element = size_of(type).value();
@@ -87,7 +83,7 @@ class Travel {
     }
     if (exchange_.matrices.empty()) return step;
     step.bytes = largest_buffer(exchange_.matrices[way]);
-    step.byte_matrix = way;
+    step.byte_matrix = exchange_.first + way;
     step.algorithm = way == kThere ? exchange_.there : exchange_.back;
     return step;
   }
@@ -180,6 +176,10 @@ std::int64_t arriving_tokens(const TokenRouting& routing, const ParallelPlan& pl
   return plan.etp * (arrived.value() / routing.dispatched.value());
 }
 
+bool is_shared_expert(const LayerOp& op) {
+  return op.name.starts_with("shared_");
+}
+
 Layer shared_experts_beside_dispatch(Layer block) {
   // Ops read the op before them unless they say otherwise. Moved ops and the ops behind them need
   // new reads.
@@ -187,7 +187,8 @@ Layer shared_experts_beside_dispatch(Layer block) {
     if (block.ops[i].reads.empty()) block.ops[i].reads = {block.ops[i - 1].name};
   }
   const auto first = std::ranges::find(block.ops, Region::kExpert, &LayerOp::region);
-  std::stable_partition(block.ops.begin(), first, [](const LayerOp& op) { return !is_shared(op); });
+  std::stable_partition(block.ops.begin(), first,
+                        [](const LayerOp& op) { return !is_shared_expert(op); });
   return block;
 }
 
@@ -210,8 +211,8 @@ std::vector<OpExchange> expert_exchanges(const Layer& block, const ParallelPlan&
     return {std::move(dispatch)};
   }
   if (!plan.overlap_shared_experts) return {std::move(dispatch), std::move(combine)};
-  OpExchange shared{.op = static_cast<std::size_t>(std::ranges::find_if(block.ops, is_shared) -
-                                                   block.ops.begin())};
+  OpExchange shared{.op = static_cast<std::size_t>(
+                        std::ranges::find_if(block.ops, is_shared_expert) - block.ops.begin())};
   shared.before_forward = std::move(dispatch.before_forward);
   shared.before_forward.back().kind = LayerStep::Kind::kDetached;
   dispatch.before_forward.clear();

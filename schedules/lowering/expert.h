@@ -31,11 +31,12 @@
 
 namespace stepsim {
 
-// ExpertExchange holds the bytes that ranks of an expert-parallel group send to each other.
+// ExpertExchange holds the bytes that ranks of an expert-parallel group send to each other. With
+// experts on chips of their own the group is all ranks of the plan.
 struct ExpertExchange {
-  // Indexes into OpGraph::byte_matrices: to the experts, and back. Empty: every pair sends equally
-  // much.
+  // To the experts, and back. Empty: every pair sends equally much.
   std::vector<ByteMatrix> matrices{};
+  std::uint32_t first = 0;  // index of the first of them in OpGraph::byte_matrices
   AlgorithmChoice there = AlgorithmChoice::kAuto;
   AlgorithmChoice back = AlgorithmChoice::kAuto;
 };
@@ -49,6 +50,8 @@ ExpertExchange expert_exchange(const ModelSpec& model, const ParallelPlan& plan,
 // exchange has matrices.
 std::int64_t arriving_tokens(const TokenRouting& routing, const ParallelPlan& plan,
                              const ExpertExchange& exchange, std::int64_t expert_rank);
+
+bool is_shared_expert(const LayerOp& op);
 
 // Returns the block with its shared experts moved between the dispatch and the routed experts, so
 // that they run beside the dispatch (overlap_shared_experts; Megatron-Core:

@@ -29,8 +29,10 @@ enum class Lane : std::uint8_t {
   kContextGradients,  // gradients of keys and values
   kExperts,           // tokens to experts and back
   kExpertTensor,      // between ranks that share an expert
+  kDispatch,          // tokens to experts on chips of their own
+  kCombine,           // and back
 };
-inline constexpr std::size_t kLanes = 11;
+inline constexpr std::size_t kLanes = 13;
 std::string_view name_of(Lane lane);  // "tp regather"
 Axis axis_of(Lane lane);
 

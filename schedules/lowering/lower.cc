@@ -11,6 +11,7 @@
 #include "schedules/lowering/offload.h"
 #include "schedules/lowering/planned_bytes.h"
 #include "schedules/lowering/shared_weights.h"
+#include "schedules/lowering/split_pass.h"
 #include "schedules/lowering/stage_contents.h"
 #include "schedules/lowering/stage_lowering.h"
 #include "schedules/pipeline/orders/fused_neighbours.h"
@@ -179,6 +180,7 @@ void add_host(const ParallelPlan& plan, OpGraph& graph) {
 
 OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& places,
               const ChipSpec& chip, const PipelineCosts& costs) {
+  if (plan.splits_ffn()) return lower_split_pass(model, plan, places, chip);
   const std::vector<Role> roles = roles_of(model, plan);
   ExpertExchange exchange;
   if (routes_by_matrix(model, plan)) {

@@ -6,6 +6,7 @@
 
 #include "schedules/lowering/collective_matmul.h"
 #include "schedules/lowering/context.h"
+#include "schedules/lowering/expert_chips.h"
 #include "schedules/lowering/recompute.h"
 #include "schedules/lowering/weight_stationary.h"
 #include "schedules/plan/inference_plan.h"
@@ -166,6 +167,19 @@ LoweredBlock lower_roles(const Layer& block, const ContextShare& share, const Pa
   return result;
 }
 
+// Moves the routed experts of a block to the end of `apart`. Returns the exchanges of what remains.
+std::vector<OpExchange> take_experts(Layer& block, const ParallelPlan& plan,
+                                     const ExpertExchange& exchange,
+                                     std::vector<LoweredExperts>& apart) {
+  apart.emplace_back();
+  if (!block.routing) return {};
+  SplitBlock split = split_block(std::move(block), plan, exchange);
+  block = std::move(split.attention);
+  apart.back().steps = lower_tensor(split.experts, plan, Bytes(0), false, split.of_experts);
+  apart.back().layer = std::move(split.experts);
+  return std::move(split.of_attention);
+}
+
 std::int64_t context_roles(const ModelSpec& model, const ParallelPlan& plan) {
   return context_ranks_differ(plan, model) ? plan.cp : 1;
 }
@@ -227,6 +241,7 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .prompt_parts = is_pass ? plan.cp : 1,
           .prompt_ring = is_pass ? ring_of(plan) : PromptRing::kNone,
           .context_rank = role.context_rank,
+          .senders_apart = plan.splits_ffn() ? plan.dp : 0,
           .fused_attention = plan.fused_attention,
           .fused_elementwise = plan.fused_elementwise,
           .transpose_weights = plan.transpose_weights,
@@ -257,6 +272,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
   LoweredModel lowered{.layers = plan.is_inference()
                                      ? inference_layers(model, shard, requests_of(plan))
                                      : build_layers(model, shard),
+                       .experts_apart = {},
                        .attention = {},
                        .embedding = {},
                        .blocks = {},
@@ -301,11 +317,15 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
                              .window = own.window,
                              .window_kind = own.window_kind,
                              .rank = role.context_rank};
+    std::vector<OpExchange> exchanges;
+    if (plan.splits_ffn()) {
+      exchanges = take_experts(layers.blocks[kind], plan, exchange, lowered.experts_apart);
+    } else {
+      exchanges = expert_exchanges(layers.blocks[kind], plan, exchange, role.expert_rank);
+    }
     lowered.blocks.push_back(with_copies_of_roles(
         lower_roles(layers.blocks[kind], share, plan, crossing / plan.tensor_width,
-                    with_cache_exchanges(
-                        layers.blocks[kind], plan,
-                        expert_exchanges(layers.blocks[kind], plan, exchange, role.expert_rank)))));
+                    with_cache_exchanges(layers.blocks[kind], plan, std::move(exchanges)))));
   }
   for (const PredictionModule& module : layers.prediction) {
     lowered.prediction.push_back(

@@ -37,9 +37,16 @@ struct LoweredModule {  // a module of multi-token prediction
   LoweredLayer head;
 };
 
+// The routed experts of a kind of block, where they are on chips of their own.
+struct LoweredExperts {
+  Layer layer;
+  LoweredLayer steps;  // empty: this kind of block has none
+};
+
 struct LoweredModel {
-  ModelLayers layers;
-  std::vector<AttentionShape> attention;  // by kind of block; empty if it has none, or cp is 1
+  ModelLayers layers;                         // without the next, where it is set
+  std::vector<LoweredExperts> experts_apart;  // by kind; empty unless the plan splits_ffn()
+  std::vector<AttentionShape> attention;      // by kind of block; empty if it has none, or cp is 1
   LoweredLayer embedding;
   std::vector<LoweredBlock> blocks;  // by kind
   LoweredLayer head;
@@ -57,6 +64,7 @@ Shard shard_of(const ParallelPlan& plan, const Role& role);
 Bytes message_size(const ModelSpec& model, const ParallelPlan& plan, const ModelLayers& layers,
                    std::int64_t layer);
 
+// `exchange`: expert_exchange(), or exchange_with_expert_chips() for the plan's requests.
 LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const Role& role,
                          const ExpertExchange& exchange);
 

@@ -6,6 +6,7 @@
 
 #include "schedules/lowering/context.h"
 #include "schedules/lowering/expert.h"
+#include "schedules/lowering/expert_chips.h"
 #include "schedules/lowering/post_validation.h"
 #include "schedules/lowering/recompute.h"
 #include "schedules/lowering/shared_weights.h"
@@ -346,25 +347,50 @@ std::int64_t gathered_message_bytes(const ModelSpec& model, const ParallelPlan& 
 // of the T region (with sequence parallelism a gather before it and a reduce-scatter behind it), of
 // values a token where an op sums some, a gather of the logits, and what an op
 // sends to all others.
-std::int64_t tensor_bytes_of_pass(const ParallelPlan& plan, const ModelLayers& layers) {
-  if (plan.tp == 1) return 0;
-  std::int64_t sum = 0;
-  for_each_layer(layers, [&](const Layer& layer) {
+class TensorBytesOfPass {
+ public:
+  TensorBytesOfPass(const ParallelPlan& plan, const ModelLayers& layers)
+      : plan_(plan), layers_(layers) {}
+
+  std::int64_t of_ends() const {
+    const std::int64_t logits = layers_.head.ops.back().crossing.value();
+    return of_all(of(layers_.embedding) + of(layers_.head) + logits);
+  }
+  std::int64_t of_blocks() const {
+    std::int64_t sum = 0;
+    for (const std::uint32_t kind : layers_.kind_of_block) sum += of(layers_.blocks[kind]);
+    return of_all(sum);
+  }
+
+ private:
+  std::int64_t of_all(std::int64_t of_rank) const {
+    return of_rank * (plan_.tp - 1) * plan_.cp * plan_.dp;
+  }
+
+  std::int64_t of(const Layer& layer) const {
+    const std::int64_t boundary = layers_.tensor_boundary.value();
+    std::int64_t sum = 0;
     for (std::size_t i = 0; i < layer.ops.size(); ++i) {
       const LayerOp& op = layer.ops[i];
-      sum += 2 * op.summed_values_per_token * plan.tokens() * size_of(DataType::kFp32).value();
+      sum += 2 * op.summed_values_per_token * plan_.tokens() * size_of(DataType::kFp32).value();
       const bool is_last = i + 1 == layer.ops.size();
-      const bool leaves = is_last ? &layer != &layers.head : !is_tensor(layer.ops[i + 1]);
-      const std::int64_t boundary = layers.tensor_boundary.value();
-      if (is_tensor(op) && leaves) sum += (plan.sequence_parallel ? 1 : 2) * boundary;
-      if (plan.sequence_parallel && i > 0 && is_tensor(op) && !is_tensor(layer.ops[i - 1])) {
+      const bool leaves = is_last ? &layer != &layers_.head : !is_tensor(layer.ops[i + 1]);
+      if (is_tensor(op) && leaves) sum += (plan_.sequence_parallel ? 1 : 2) * boundary;
+      if (plan_.sequence_parallel && i > 0 && is_tensor(op) && !is_tensor(layer.ops[i - 1])) {
         sum += op.crossing == Bytes(0) ? boundary : op.crossing.value();
       }
       sum += (op.sent_before + op.sent_after).value();
     }
-  });
-  const std::int64_t logits = layers.head.ops.back().crossing.value();
-  return (sum + logits) * (plan.tp - 1) * plan.cp * plan.dp;
+    return sum;
+  }
+
+  const ParallelPlan& plan_;
+  const ModelLayers& layers_;
+};
+
+std::int64_t tensor_bytes_of_pass(const ParallelPlan& plan, const ModelLayers& layers) {
+  const TensorBytesOfPass bytes(plan, layers);
+  return bytes.of_ends() + bytes.of_blocks();
 }
 
 // Returns what context ranks gather in a pass, or pass round.
@@ -393,6 +419,24 @@ std::array<Bytes, kMostAxes> bytes_of_pass(const ModelSpec& model, const Paralle
 }
 
 }  // namespace
+
+std::array<Bytes, kMostAxes> planned_bytes_of_split(
+    const ParallelPlan& whole, const ModelLayers& ends,
+    const std::vector<PlannedMicrobatch>& microbatches) {
+  Bytes tensor(TensorBytesOfPass(whole, ends).of_ends());
+  Bytes expert;
+  for (const PlannedMicrobatch& microbatch : microbatches) {
+    tensor += Bytes(TensorBytesOfPass(microbatch.plan, microbatch.layers).of_blocks());
+    for (const std::uint32_t kind : microbatch.layers.kind_of_block) {
+      if (!microbatch.layers.blocks[kind].routing) continue;
+      expert += bytes_of_split_layer(whole, microbatch.exchange);
+    }
+  }
+  std::array<Bytes, kMostAxes> bytes{};
+  bytes[static_cast<std::size_t>(Axis::kTensor)] = tensor;
+  bytes[static_cast<std::size_t>(Axis::kExpert)] = expert;
+  return bytes;
+}
 
 std::array<Bytes, kMostAxes> planned_bytes(const ModelSpec& model, const ParallelPlan& plan,
                                            const LoweredModel& lowered,

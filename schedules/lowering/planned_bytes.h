@@ -22,6 +22,7 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
 #include "schedules/lowering/lowered_model.h"
 #include "schedules/plan/parallel_plan.h"
@@ -33,5 +34,18 @@ namespace stepsim {
 std::array<Bytes, kMostAxes> planned_bytes(const ModelSpec& model, const ParallelPlan& plan,
                                            const LoweredModel& lowered,
                                            const ExpertExchange& exchange);
+
+// A micro-batch of a pass whose experts are on chips of their own. The plan has its requests.
+struct PlannedMicrobatch {
+  const ParallelPlan& plan;
+  const ModelLayers& layers;
+  const ExpertExchange& exchange;
+};
+
+// Likewise for such a pass. `whole` and `ends`: plan and layers of the whole batch, of which only
+// embedding and head are run.
+std::array<Bytes, kMostAxes> planned_bytes_of_split(
+    const ParallelPlan& whole, const ModelLayers& ends,
+    const std::vector<PlannedMicrobatch>& microbatches);
 
 }  // namespace stepsim

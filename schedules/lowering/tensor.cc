@@ -365,7 +365,7 @@ std::string_view name_of(Lane lane) {
   constexpr std::array<std::string_view, kLanes> kNames = {
       "tp",       "tp backward",       "tp regather", "tp features",  "tp features regather",
       "tp width", "tp width regather", "cp",          "cp gradients", "ep",
-      "etp"};
+      "etp",     "dispatch",         "combine"};
   return kNames[static_cast<std::size_t>(lane)];
 }
 
@@ -384,6 +384,8 @@ Axis axis_of(Lane lane) {
       return Axis::kContext;
     case Lane::kExperts:
     case Lane::kExpertTensor:
+    case Lane::kDispatch:
+    case Lane::kCombine:
       return Axis::kExpert;
   }
   return Axis::kOther;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <string>
@@ -55,19 +56,24 @@ void check_chips(const ParallelPlan& plan, const Places& places, Rules& rules) {
     if (plan.size_of(axis) < 1 || plan.size_of(axis) > 100'000'000) return;
   }
   const auto chips = static_cast<std::int64_t>(places.chips.size());
+  if (plan.ffn_chips > 100'000'000) return;
+  const std::string apart =
+      plan.splits_ffn() ? ", with ffn_chips = " + std::to_string(plan.ffn_chips) + "," : "";
   const std::string ranks = "tp x cp x dp x pp = " + std::to_string(plan.tp) + " x " +
                             std::to_string(plan.cp) + " x " + std::to_string(plan.dp) + " x " +
-                            std::to_string(plan.pp);
+                            std::to_string(plan.pp) + apart;
   const std::int64_t of_a_replica = plan.tp * plan.cp * plan.pp;
-  const std::int64_t most = chips / of_a_replica;
+  const std::int64_t most = std::max<std::int64_t>(0, chips - plan.ffn_chips) / of_a_replica;
   rules.require(plan.ranks() <= chips, "ranks",
                 ranks + " is more than the cluster's " + std::to_string(chips) + " chips" +
                     (most > 0 ? "; nearest: dp = " + std::to_string(most) : ""));
-  rules.require(plan.ranks() >= chips || plan.allow_idle_chips, "ranks",
-                ranks + " leaves " + std::to_string(chips - plan.ranks()) + " of the cluster's " +
-                    std::to_string(chips) + " chips idle: " +
-                    (most * of_a_replica == chips ? "dp = " + std::to_string(most) + ", or " : "") +
-                    "set allow_idle_chips if that is meant");
+  rules.require(
+      plan.ranks() >= chips || plan.allow_idle_chips, "ranks",
+      ranks + " leaves " + std::to_string(chips - plan.ranks()) + " of the cluster's " +
+          std::to_string(chips) + " chips idle: " +
+          (most * of_a_replica + plan.ffn_chips == chips ? "dp = " + std::to_string(most) + ", or "
+                                                         : "") +
+          "set allow_idle_chips if that is meant");
 }
 
 void check_domains(const ParallelPlan& plan, const Places& places, Rules& rules) {

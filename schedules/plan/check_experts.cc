@@ -67,6 +67,7 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
   rules.require(plan.tp <= 1 || plan.sequence_parallel || plan.is_inference(), "sequence_parallel",
                 "is false, but with experts and tp = " + std::to_string(plan.tp) +
                     " tensor ranks would all send the same tokens: true");
+  if (plan.splits_ffn()) return;  // check_inference()
   if (plan.tp < 1 || plan.cp < 1 || plan.dp < 1 || plan.etp < 1) return;
   const std::int64_t ranks = plan.tp * plan.cp * plan.dp;
   rules.divides("etp", plan.etp, "ranks of a stage, tp x cp x dp", ranks);
@@ -77,6 +78,7 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
 
 void check_expert_places(const ParallelPlan& plan, const ModelSpec& model, const Places& places,
                          Rules& rules) {
+  if (plan.splits_ffn()) return;  // tokens go straight to the experts' chips: check_inference()
   // A load that no routing can have is reported with the model.
   if (!routes_by_matrix(model, plan) || !check(model).empty()) return;
   std::int64_t node = plan.ep;

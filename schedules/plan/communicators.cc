@@ -18,13 +18,21 @@ void seat_everybody(Communicator& communicator, std::size_t ranks) {
   }
 }
 
-// Ranks with the same key form a group; groups are in the order of their first ranks.
+struct RankRange {
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+};
+RankRange mesh_of(const ParallelPlan& plan) {
+  return {0, plan.mesh_ranks()};
+}
+
+// Ranks of a range with the same key form a group; groups are in the order of their first ranks.
 template <typename Key>
-Communicator partition_by(const ParallelPlan& plan, std::string name, Axis purpose,
-                          const Key& key_of) {
+Communicator partition_by(const ParallelPlan& plan, const RankRange& range, std::string name,
+                          Axis purpose, const Key& key_of) {
   Communicator communicator{.name = std::move(name), .axis = purpose, .groups = {}, .seat_of = {}};
   std::unordered_map<std::int64_t, std::uint32_t> group_of;  // by key; looked up, never iterated
-  for (std::int64_t rank = 0; rank < plan.ranks(); ++rank) {
+  for (std::int64_t rank = range.first; rank < range.end; ++rank) {
     const auto [place, added] =
         group_of.try_emplace(key_of(rank), static_cast<std::uint32_t>(communicator.groups.size()));
     if (added) communicator.groups.emplace_back();
@@ -44,7 +52,7 @@ Communicator partition(const ParallelPlan& plan, std::string name, Axis purpose,
     stride[static_cast<std::size_t>(axis)] = inner;
     inner *= plan.size_of(axis);
   }
-  return partition_by(plan, std::move(name), purpose, [&](std::int64_t rank) {
+  return partition_by(plan, mesh_of(plan), std::move(name), purpose, [&](std::int64_t rank) {
     std::int64_t first = rank;
     for (const PlanAxis axis : axes) {
       first -= coordinate(plan, rank, axis) * stride[static_cast<std::size_t>(axis)];
@@ -55,7 +63,7 @@ Communicator partition(const ParallelPlan& plan, std::string name, Axis purpose,
 
 Communicator expert_partition(const ParallelPlan& plan, std::string name, Axis purpose,
                               std::initializer_list<ExpertAxis> axes) {
-  return partition_by(plan, std::move(name), purpose, [&](std::int64_t rank) {
+  return partition_by(plan, mesh_of(plan), std::move(name), purpose, [&](std::int64_t rank) {
     std::int64_t key = coordinate(plan, rank, PlanAxis::kPipeline);
     for (const ExpertAxis axis :
          {ExpertAxis::kExpertTensor, ExpertAxis::kExpert, ExpertAxis::kExpertData}) {
@@ -91,7 +99,14 @@ Communicator across_neighbours(const Communicator& whole, std::string name, std:
 }
 
 Communicator everybody(const ParallelPlan& plan, std::string name, Axis purpose) {
-  return partition_by(plan, std::move(name), purpose, [](std::int64_t) { return 0; });
+  return partition_by(plan, {0, plan.ranks()}, std::move(name), purpose,
+                      [](std::int64_t) { return 0; });
+}
+
+Communicator sharing_experts(const ParallelPlan& plan, std::string name, Axis purpose) {
+  const std::int64_t first = plan.mesh_ranks();
+  return partition_by(plan, {first, plan.ranks()}, std::move(name), purpose,
+                      [&](std::int64_t rank) { return (rank - first) / plan.etp; });
 }
 
 Communicator mirrored(const ParallelPlan& plan, const Communicator& replicas) {

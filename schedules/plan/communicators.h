@@ -27,6 +27,10 @@ Communicator expert_partition(const ParallelPlan& plan, std::string name, Axis p
 Communicator neighbours(const Communicator& whole, std::string name, std::int64_t size);
 Communicator across_neighbours(const Communicator& whole, std::string name, std::int64_t size);
 
+// With experts on chips of their own: groups of those that share the same experts (etp). REQUIRES:
+// plan.splits_ffn().
+Communicator sharing_experts(const ParallelPlan& plan, std::string name, Axis purpose);
+
 // Returns all ranks as one group.
 Communicator everybody(const ParallelPlan& plan, std::string name, Axis purpose);
 

@@ -22,7 +22,9 @@ std::vector<std::int64_t> steps_of_groups(const ParallelPlan& plan) {
     stride = extent;
   }
   // Only the ranks of a stage that follow each other make blocks of experts.
-  if (plan.order.back() == PlanAxis::kPipeline || plan.pp == 1) {
+  if (plan.splits_ffn()) {
+    steps.push_back(plan.etp);
+  } else if (plan.order.back() == PlanAxis::kPipeline || plan.pp == 1) {
     steps.push_back(plan.etp);
     steps.push_back(plan.etp * plan.ep);
   }

@@ -1,6 +1,7 @@
 #include "schedules/plan/inference_plan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,7 +68,7 @@ void check_unsupported(const ParallelPlan& plan, const ModelSpec& model, Rules& 
 }
 
 void check_experts_of_group(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  if (model.experts.routed == 0 || plan.tp <= 1) return;
+  if (model.experts.routed == 0 || plan.tp <= 1 || plan.splits_ffn()) return;
   rules.require(plan.ep * plan.etp == plan.tp, "ep",
                 "x etp is " + std::to_string(plan.ep) + " x " + std::to_string(plan.etp) +
                     ", but with tensor ranks the experts are divided over them: ep x etp = tp = " +
@@ -106,6 +107,39 @@ void check_cache_split(const ParallelPlan& plan, const ModelSpec& model, Rules& 
       std::ranges::any_of(kinds_of(model), [](const BlockKind& kind) { return kind.has_state(); });
   rules.require(!keeps_more, "cache_split",
                 "is requests, which is not modelled for states and indexers: heads");
+}
+
+// Checks experts on chips of their own.
+void check_split(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  if (!plan.splits_ffn()) return;
+  const ExpertSpec& experts = model.experts;
+  const std::string chips = std::to_string(plan.ffn_chips);
+  const std::string with = ", but ffn_chips is " + chips + ": ";
+  rules.require(experts.routed > 0, "ffn_chips",
+                "is " + chips + ", but the model has no routed experts to put there: 0");
+  rules.require(experts.routed == 0 || plan.ep * plan.etp == plan.ffn_chips, "ep",
+                "x etp is " + std::to_string(plan.ep) + " x " + std::to_string(plan.etp) + with +
+                    "ep x etp = " + chips + " with ep a divisor of the " +
+                    std::to_string(experts.routed) + " experts and etp one of their width, " +
+                    std::to_string(experts.intermediate));
+  const auto refuse = [&](bool given, const char* field, const std::string& is,
+                          const std::string& accepted) {
+    rules.require(!given, field, is + with + accepted);
+  };
+  refuse(plan.pp > 1, "pp", "is " + std::to_string(plan.pp), "1");
+  refuse(plan.cp > 1, "cp", "is " + std::to_string(plan.cp), "1");
+  refuse(!plan.map.empty(), "map", "says where ranks of the mesh lie", "leave it out");
+  refuse(plan.dispatch != Dispatch::kAllToAll, "dispatch",
+         "is " + std::string(name_of(plan.dispatch)), "all_to_all");
+  refuse(plan.cache_split != CacheSplit::kHeads, "cache_split", "is requests", "heads");
+  refuse(plan.overlap_shared_experts, "overlap_shared_experts", "is true",
+         "false; shared experts run while routed ones do anyway");
+  refuse(plan.is_launched(), "host_launch_cost", "is given", "leave it out, or cuda_graphs=step");
+  refuse(plan.tp > 1 && !plan.sequence_parallel, "sequence_parallel", "is false",
+         "each tensor rank sends its own tokens there: true");
+  refuse(!experts.load.empty() || experts.capacity_factor > 0, "ffn_chips",
+         "is given and the model's experts are loaded unevenly or have a capacity",
+         "0, or an even load");
 }
 
 void check_prompt_parts(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
@@ -168,6 +202,14 @@ void complete_inference(const ModelSpec& model, ParallelPlan& plan) {
     plan.microbatch_size = plan.global_batch / plan.dp;
   }
   const bool has_experts = model.experts.routed > 0;
+  if (plan.splits_ffn()) {
+    if (!has_experts || plan.ep != 1 || plan.etp != 1) return;
+    const std::int64_t groups = std::gcd(plan.ffn_chips, model.experts.routed);
+    if (model.experts.intermediate % (plan.ffn_chips / groups) != 0) return;  // check_split()
+    plan.ep = groups;
+    plan.etp = plan.ffn_chips / groups;
+    return;
+  }
   if (has_experts && plan.tp > 1 && plan.ep == 1 && plan.etp == 1) plan.etp = plan.tp;
 }
 
@@ -183,6 +225,27 @@ RequestBatch requests_of(const ParallelPlan& plan) {
         {.queries = plan.prefill_tokens, .cached = plan.prefill_context - plan.prefill_tokens});
   }
   return batch;
+}
+
+std::vector<RequestBatch> microbatches_of(const RequestBatch& batch, std::int64_t parts) {
+  const std::int64_t count = std::clamp<std::int64_t>(batch.tokens(), 1, parts);
+  std::vector<RequestBatch> result;
+  for (std::int64_t i = 0; i < count; ++i) {
+    RequestBatch part{.groups = {}, .cache = batch.cache};
+    for (const RequestGroup& group : batch.groups) {
+      const bool by_tokens = !group.generates && group.sequences < count;
+      const std::int64_t whole = by_tokens ? group.queries : group.sequences;
+      const std::int64_t begin = whole * i / count;
+      const std::int64_t size = whole * (i + 1) / count - begin;
+      if (size == 0) continue;
+      RequestGroup own = group;
+      (by_tokens ? own.queries : own.sequences) = size;
+      if (by_tokens) own.cached += begin;
+      part.groups.push_back(own);
+    }
+    if (!part.groups.empty()) result.push_back(std::move(part));
+  }
+  return result;
 }
 
 Bytes cache_of_layers(const ModelSpec& model, const RequestBatch& batch, std::int64_t tensor,
@@ -201,10 +264,14 @@ Bytes cache_of_layers(const ModelSpec& model, const RequestBatch& batch, std::in
 }
 
 void check_inference(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  rules.require(plan.pass_microbatches == 1 || plan.splits_ffn(), "pass_microbatches",
+                "is " + std::to_string(plan.pass_microbatches) +
+                    ", but without ffn_chips a pass is not cut: 1, or ffn_chips");
   if (!plan.is_inference()) return check_training(plan, rules);
   check_training_keys(plan, rules);
   check_unsupported(plan, model, rules);
   check_experts_of_group(plan, model, rules);
+  check_split(plan, model, rules);
   check_expert_keys(plan, model, rules);
   check_requests(plan, model, rules);
 }

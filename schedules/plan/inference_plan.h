@@ -1,6 +1,6 @@
 // A pass of inference as a plan: inference=prefill or decode, batch requests of `sequence` new
 // tokens each, of which each then has `context` tokens. The pass is one micro-batch through all
-// stages.
+// stages. With experts on chips of their own (ffn_chips) it may be several, which take turns.
 
 #pragma once
 
@@ -15,12 +15,18 @@ namespace stepsim {
 
 // Sets the keys that a pass of inference leaves no choice: one micro-batch of the whole batch, one
 // new token where decode gives no other number, no context but its own tokens where prefill gives
-// none, and experts divided over the tensor group where the plan does not divide them. Does nothing
-// to plans of training.
+// none, and experts divided over the tensor group, or over ffn_chips, where the plan does not
+// divide them. Does nothing to plans of training.
 void complete_inference(const ModelSpec& model, ParallelPlan& plan);
 
 // Returns the requests of one replica. REQUIRES: plan.is_inference(), and no problem.
 RequestBatch requests_of(const ParallelPlan& plan);
+
+// Returns the micro-batches of a pass with `parts` of them, none of them empty. Requests are
+// divided as evenly as whole ones can be. Fewer prompts than parts are cut along their tokens: each
+// part attends to those before it, which its layer has computed by then. Of a prompt every part
+// counts an output (RequestGroup::outputs()).
+std::vector<RequestBatch> microbatches_of(const RequestBatch& batch, std::int64_t parts);
 
 // Returns what a chip of a group of `tensor` keeps of the requests in the layers from `first` up to
 // `end`: the fullest, where requests are divided. `context`: ranks that divide each request's

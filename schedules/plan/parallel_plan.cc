@@ -160,6 +160,11 @@ std::vector<std::uint32_t> place_ranks(const ParallelPlan& plan, const Places& p
         at /= size;
       }
     };
+    if (rank >= plan.mesh_ranks()) {  // of the experts: nothing is mapped
+      lay(rank, free_levels);
+      chips.push_back(chip);
+      continue;
+    }
     std::int64_t unmapped = 0;
     std::int64_t unmapped_size = 1;
     for (const PlanAxis axis : plan.order) {

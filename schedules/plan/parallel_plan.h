@@ -4,6 +4,10 @@
 //   ranks = tp x cp x dp x pp, numbered in `order`, innermost first:
 //   with tp-cp-dp-pp, rank = tp + TP * (cp + CP * (dp + DP * pp))
 //
+// A pass of inference may have its routed experts on chips of their own (`ffn_chips`): their ranks
+// follow those of the mesh and divide the experts by etp x ep, etp innermost. Only ranks of the
+// mesh have coordinates along the plan's axes.
+//
 // Two meshes lie over the ranks. Dense layers use tp x cp x dp x pp. The routed experts of a stage
 // use etp x ep x edp x pp: the stage's tp x cp x dp ranks, in the same order, divided anew, etp
 // innermost. edp = tp x cp x dp / (etp x ep) ranks hold the same part of the same experts.
@@ -161,6 +165,8 @@ struct ParallelPlan {
   std::int64_t prefill_context = 0;
   std::optional<DataType> cache_type{};  // unset: the activations' type
   CacheSplit cache_split = CacheSplit::kHeads;
+  std::int64_t ffn_chips = 0;  // chips of the routed experts alone; 0: experts are in the mesh
+  std::int64_t pass_microbatches = 1;  // parts of a pass that take turns on both kinds of chips
   std::optional<DataType> expert_weight_type{};  // unset: as other weights
   std::optional<DataType> expert_type{};       // in which experts compute; unset: as other matmuls
   double expert_spread = 1;                    // the most popular expert over the least
@@ -259,7 +265,9 @@ struct ParallelPlan {
   bool copy_checkpoint = false;                // beside the step, to the host
 
   bool is_inference() const { return inference != Inference::kNone; }
-  std::int64_t ranks() const { return tp * cp * dp * pp; }
+  bool splits_ffn() const { return ffn_chips > 0; }
+  std::int64_t mesh_ranks() const { return tp * cp * dp * pp; }
+  std::int64_t ranks() const { return mesh_ranks() + ffn_chips; }
   std::int64_t microbatches() const { return global_batch / (dp * microbatch_size); }
   // Returns the tokens of a micro-batch on a context rank.
   std::int64_t tokens() const {
@@ -268,7 +276,7 @@ struct ParallelPlan {
   }
   std::int64_t replicas() const { return cp * dp; }
   std::int64_t sharded_over() const { return shard.value_or(replicas()); }
-  std::int64_t edp() const { return tp * cp * dp / (etp * ep); }
+  std::int64_t edp() const { return splits_ffn() ? 1 : tp * cp * dp / (etp * ep); }
   std::int64_t size_of(PlanAxis axis) const;
   std::int64_t size_of(ExpertAxis axis) const;
   // Training holds weights of one byte in 16 bits too; what is served was made narrow before.

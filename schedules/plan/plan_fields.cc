@@ -198,6 +198,24 @@ void add_inference(Table& table) {
        .advice = "requests where tp is above the number of key-value heads, which several "
                  "chips would keep and read else, and for latents.",
        .rules = "requests needs inference and tp above 1; not with states or indexers."});
+  table.add(
+      "ffn_chips", &Plan::ffn_chips, Limits::between(1, kMostRanks).or_zero(),
+      {.help =
+           "Chips that hold the routed experts and nothing else, behind those of tp x dp, which "
+           "do all other work (attention-FFN disaggregation: MegaScale-Infer, Step-3).",
+       .advice = "As many that the experts take as long as attention does (docs/inference.md). The "
+                 "requests of all attention chips then meet at few experts, whose weights are read "
+                 "once for more tokens.",
+       .rules = "Needs inference and a model with routed experts; ep x etp = ffn_chips; cp and pp "
+                "are 1; dispatch all_to_all; no map.",
+       .unset = "experts are on the chips of all other layers"});
+  table.add(
+      "pass_microbatches", &Plan::pass_microbatches, Limits::between(1, 64),
+      {.help = "Parts that a pass with ffn_chips is cut into. While experts work on one, attention "
+               "works on others (ping-pong pipeline).",
+       .advice = "2 where tokens travel in no time, 3 or 4 to hide their way. More make kernels "
+                 "small, and each part reads the weights again.",
+       .rules = "Above 1 needs ffn_chips. A pass of fewer tokens has as many parts as tokens."});
 }
 
 void add_tensor(Table& table) {

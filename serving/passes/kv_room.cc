@@ -34,12 +34,18 @@ KvRoom kv_room(const Experiment& experiment, const Cluster& cluster, std::int64_
   const SimulatedExperiment done = simulate_experiment(largest, cluster, {});
   const SimulationResult& result = done.runs.front().result;
   KvRoom room;
-  for (const MemoryPeak& peak : result.memory_peaks) {
+  Bytes of_experts;  // on chips that keep no cache
+  const auto keepers = static_cast<std::size_t>(experiment.plan.mesh_ranks());
+  for (std::size_t rank = 0; rank < result.memory_peaks.size(); ++rank) {
+    const MemoryPeak& peak = result.memory_peaks[rank];
     const Bytes cache = peak.by_category[static_cast<std::size_t>(MemoryCategory::kCache)];
-    room.others = std::max(room.others, peak.bytes - cache);
+    Bytes& most = rank < keepers ? room.others : of_experts;
+    most = std::max(most, peak.bytes - cache);
   }
   const auto capacity = static_cast<double>(cluster.chip.memory_capacity.value());
-  room.available = Bytes(static_cast<std::int64_t>(std::floor(capacity * fraction))) - room.others;
+  const Bytes given(static_cast<std::int64_t>(std::floor(capacity * fraction)));
+  if (of_experts > given) room.others = of_experts;
+  room.available = given - room.others;
   room.of_block = block * cache_of_token(experiment.model, experiment.plan);
   const bool has_cache = room.of_block > Bytes(0);
   if (has_cache && room.available > Bytes(0)) {

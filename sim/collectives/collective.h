@@ -105,6 +105,8 @@ struct ExpertHalf {
   std::int64_t top_k = 1;    // experts that each goes to
   std::int64_t experts = 1;  // of all members
   Bytes token_bytes{};       // of a copy, with its scales
+  // Members that hold all experts and have no tokens of their own; 0: all members hold experts.
+  std::int64_t expert_chips = 0;
   friend bool operator==(const ExpertHalf&, const ExpertHalf&) = default;
 };
 

@@ -355,20 +355,36 @@ std::optional<LibraryChoice> by_direct_kernel(const CommunicationLibrary& librar
       .why = library.name + " has a kernel of its own for all-reduces of this size in a node"};
 }
 
+// Tokens are those of the busiest member: it sends them, or receives them on a chip of experts.
 ExchangedTokens exchanged_by(const ExpertHalf& half, const GroupLinks& links) {
-  return {.tokens = half.tokens,
+  const std::int64_t chips = half.expert_chips > 0 ? half.expert_chips : links.members;
+  const std::int64_t senders = half.expert_chips > 0 ? links.members - chips : chips;
+  return {.tokens = std::max(half.tokens, (half.tokens * senders + chips - 1) / chips),
           .top_k = half.top_k,
           .experts = half.experts,
           .token_bytes = half.token_bytes,
           .units = links.units,
-          .chips = links.members};
+          .chips = chips};
 }
 
-// Returns how long the part of an all-to-all's bytes that stays in a node takes on its links.
-double seconds_inside(const CollectiveTask& task, const GroupLinks& links) {
-  if (!links.inside) return 0;
+// Returns the parts of an all-to-all's bytes that a member sends to others of its node and to other
+// nodes. To experts on chips of their own it sends all of them, to other nodes if there are any.
+struct SentBytes {
+  double inside = 0;
+  double leaving = 0;
+};
+SentBytes sent_bytes(const CollectiveTask& task, const GroupLinks& links) {
   const auto bytes = static_cast<double>(task.bytes.value());
-  return bytes * (links.cards() - 1) / links.members / links.inside->value();
+  if (task.experts->expert_chips > 0) {
+    return links.nodes > 1 ? SentBytes{.leaving = bytes} : SentBytes{.inside = bytes};
+  }
+  const double members = links.members;
+  return {.inside = bytes * (links.cards() - 1) / members,
+          .leaving = bytes * (members - links.cards()) / members};
+}
+
+double seconds_inside(const CollectiveTask& task, const GroupLinks& links) {
+  return links.inside ? sent_bytes(task, links).inside / links.inside->value() : 0;
 }
 
 // Returns the library's kernel for half of an exchange of few tokens with experts; nullopt if it
@@ -395,11 +411,8 @@ std::optional<LibraryChoice> by_exchange_kernel(const CommunicationLibrary& libr
   if (over_nodes) {
     choice.cost.wire[kNetwork] = 1 / kernel->network_fraction;
     choice.cost.start += kernel->network_start;
-    const double members = links.members;
-    const double leaving =
-        static_cast<double>(task.bytes.value()) * (members - links.cards()) / members;
     const double rate = value_or_none(links.network) * kernel->network_fraction;
-    moving = std::max(moving, leaving / rate);
+    moving = std::max(moving, sent_bytes(task, links).leaving / rate);
   }
   choice.cost.start += std::max(Duration(), sending - duration_from_seconds(moving));
   return choice;

@@ -21,6 +21,11 @@ std::string name_of(const OpGraph& graph, Axis axis) {
   return number < graph.axes.size() ? graph.axes[number] : "axis " + std::to_string(number);
 }
 
+std::string name_of_stage(const OpGraph& graph, std::uint32_t stage) {
+  if (stage < graph.stage_names.size()) return graph.stage_names[stage];
+  return "stage " + std::to_string(stage);
+}
+
 std::uint32_t launches_of(const ComputeWork& work) {
   std::uint32_t sum = 0;
   for (const Kernel& kernel : work.kernels) sum += kernel.launches;

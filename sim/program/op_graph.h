@@ -238,10 +238,11 @@ struct OpGraph {
   std::vector<StepList> step_lists;                      // proven: disproof() returns nullopt
   std::vector<std::string> names;                        // names of ops
   std::vector<std::string> axes;                         // by Axis; at most kMostAxes
-  std::vector<std::string> path_labels;  // of compute on the critical path: "forward"
-  Jitter jitter{};                       // jitter of runs of kernels
-  std::uint32_t pipeline_stages = 1;     // above 1, waiting with nothing left to run is a bubble
-  std::optional<HostCost> host{};        // unset: launching costs nothing
+  std::vector<std::string> path_labels;    // of compute on the critical path: "forward"
+  Jitter jitter{};                         // jitter of runs of kernels
+  std::uint32_t pipeline_stages = 1;       // above 1, waiting with nothing left to run is a bubble
+  std::vector<std::string> stage_names{};  // by stage; empty: "stage 0", "stage 1"
+  std::optional<HostCost> host{};          // unset: launching costs nothing
 
   // The bytes that the ranks send in one step for each axis, by the plan's own closed form.
   // simulate() counts the bytes sent and throws std::logic_error if they differ. Unset: no such
@@ -251,5 +252,7 @@ struct OpGraph {
 
 // Returns "tp", or "axis 3" if the graph does not name it.
 std::string name_of(const OpGraph& graph, Axis axis);
+// Returns "stage 3", or what the graph calls it: "experts".
+std::string name_of_stage(const OpGraph& graph, std::uint32_t stage);
 
 }  // namespace stepsim

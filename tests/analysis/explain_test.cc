@@ -10,6 +10,7 @@
 
 #include "analysis/studies/stack_step.h"
 #include "experiment/simulate_experiment.h"
+#include "schedules/plan/inference_plan.h"
 #include "sim/run/simulate.h"
 #include "topology/small_clusters.h"
 #include "workload/model_counts.h"
@@ -124,6 +125,34 @@ TEST(ExplainTest, EveryAccountAddsUp) {
       expect_causes_add_up(explanation.memory, peak);
     }
   }
+}
+
+TEST(ExplainTest, PassesWithExpertsOnTheirOwnChipsAddUp) {
+  ModelSpec model{.name = "experts", .layers = 4, .hidden = 1024, .intermediate = 4096};
+  model.heads = model.kv_heads = 8;
+  model.head_dim = 128;
+  model.vocabulary = 32000;
+  model.experts = {.routed = 8, .per_token = 2, .intermediate = 8192};
+  ParallelPlan plan;
+  plan.inference = Inference::kDecode;
+  plan.sequence_parallel = false;
+  plan.dp = plan.ffn_chips = 4;
+  plan.pass_microbatches = 2;
+  plan.global_batch = 64;
+  plan.context = 256;
+  complete_inference(model, plan);
+  const Explanation explanation = explanation_of(model, plan, one_node(8, 10_GBps, 1us));
+  double simulated = 0;
+  for (const ExplainedPart& part : explanation.parts) simulated += part.simulated;
+  const double step = explanation.step.simulated;
+  EXPECT_NEAR(simulated, step, 1e-9 * step);
+  expect_causes_add_up(explanation.parts, step);
+  expect_causes_add_up(explanation.traffic, step);
+  const ExplainedPart& bubble = part_named(explanation.parts, "pipeline bubble");
+  EXPECT_GT(amount(bubble, "experts wait"), 0);
+  // Experts alone: 4 layers x 8 experts x 3 matrices x 1,024 x 8,192 x 2 bytes over 4 chips.
+  EXPECT_DOUBLE_EQ(part_named(explanation.memory, "parameters").predicted,
+                   4.0 * 8 * 3 * 1024 * 8192 * 2 / 4);
 }
 
 // C / (3 x 180 GB/s) = 850 tokens; 2,048 are enough.

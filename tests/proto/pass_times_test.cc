@@ -137,6 +137,25 @@ TEST(PassTimesTest, RingsAreSimulatedOnce) {
   EXPECT_EQ(times.simulations(), before);
 }
 
+TEST(PassTimesTest, PassesWithExpertsOnTheirOwnChips) {
+  for (const std::string plan :
+       {"dp=4,ffn_chips=4,pass_microbatches=2", "dp=4,ffn_chips=2,allow_idle_chips=true",
+        "tp=2,dp=2,ffn_chips=4,pass_microbatches=3"}) {
+    const Experiment experiment = serving("deepseek-v2-lite", "dgx-h100-8", plan);
+    PassTimes times(experiment, cluster_for_steps(experiment), {});
+    const auto error = [&](const RequestBatch& batch) {
+      return std::abs(to_seconds(times.of(batch)) / to_seconds(times.simulated(batch)) - 1);
+    };
+    for (const std::int64_t requests : {1, 2, 7, 61, 200, 333}) {
+      for (const std::int64_t cached : {3, 500, 3000, 70'000}) {
+        EXPECT_LT(error({.groups = {generating(requests, cached)}}), 0.005)
+            << plan << ": " << requests << " requests of " << cached;
+      }
+    }
+    EXPECT_EQ(error({.groups = {generating(33, 2000), prompt(479, 512)}}), 0);
+  }
+}
+
 TEST(PassTimesTest, ExactOnesAreSimulated) {
   const Experiment experiment = serving("llama3-8b", "dgx-h100-8", "tp=8");
   PassTimes times(experiment, cluster_for_steps(experiment), {}, PassTimes::Precision::kExact);

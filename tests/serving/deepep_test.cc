@@ -15,6 +15,9 @@
 #include "proto/load_experiment.h"
 #include "schedules/plan/axis.h"
 #include "sim/base/csv_table.h"
+#include "sim/collectives/direct_kernels.h"
+#include "sim/collectives/library_choice.h"
+#include "sim/hardware/group_links.h"
 #include "sim/run/simulate.h"
 #include "tests/support/idle_collective.h"
 #include "tests/support/reference_folder.h"
@@ -81,6 +84,31 @@ TEST(DeepEpTest, LowLatencyKernelsTakeWhatWasMeasured) {
   EXPECT_LT(in_node.worst, 0.16);
   EXPECT_LT(in_node.sum / in_node.count, 0.05);
   EXPECT_LT(over_nodes.worst, 0.06);
+}
+
+// Six chips send to two with the experts, each of which gets the tokens of three. That many decide.
+TEST(DeepEpTest, ChipsOfExpertsGetTheTokensOfAllOthers) {
+  const Cluster cluster = cluster_of("dgx-h100-8");
+  const std::vector<std::uint32_t> members = {0, 1, 2, 3, 4, 5, 6, 7};
+  constexpr std::int64_t kTokens = 64;
+  for (const bool combines : {false, true}) {
+    ExpertHalf to_chips = *half(kTokens, combines).experts;
+    to_chips.expert_chips = 2;
+    const Bytes bytes = 3 * half(kTokens, combines).bytes;
+    const GroupLinks links = links_of(cluster, members, DataType::kFp8);
+    const LibraryChoice choice = choose_with_library(
+        cluster.library, {.op = CollectiveOp::kAllToAll, .bytes = bytes, .experts = to_chips},
+        false, AlgorithmChoice::kAuto, describe(cluster, members), links);
+    EXPECT_EQ(choice.protocol, "direct");
+    const auto& kernel = combines ? cluster.library.combine : cluster.library.dispatch;
+    const Duration whole = time_of_exchange(*kernel, {.tokens = 3 * kTokens,
+                                                      .top_k = to_chips.top_k,
+                                                      .experts = to_chips.experts,
+                                                      .token_bytes = to_chips.token_bytes,
+                                                      .units = links.units,
+                                                      .chips = 2});
+    EXPECT_NEAR(to_seconds(choice.cost.start + bytes / *links.inside), to_seconds(whole), 1e-9);
+  }
 }
 
 // For more tokens the normal kernels: DeepEP says 153 and 158 GB/s of 4,096 tokens a chip among

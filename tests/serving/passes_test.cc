@@ -150,6 +150,21 @@ TEST(KvRoomTest, AModelThatFillsTheChipLeavesNoBlock) {
   EXPECT_LT(room.available, Bytes(0));
 }
 
+// Chips of experts keep no cache, so what lies on them leaves the room alone, as long as it fits.
+TEST(KvRoomTest, ExpertsOnTheirOwnChipsLeaveMoreRoom) {
+  const auto room = [](const std::string& model, const std::string& plan) {
+    const Experiment experiment = serving(model, plan);
+    return kv_room(experiment, cluster_for_steps(experiment), 8192, 16, 0.9);
+  };
+  const KvRoom together = room("deepseek-v2-lite", "dp=4,ep=4,allow_idle_chips=true");
+  const KvRoom apart = room("deepseek-v2-lite", "dp=4,ffn_chips=4");
+  EXPECT_GT(apart.blocks, together.blocks);
+  EXPECT_EQ(apart.of_block, together.of_block);
+  const KvRoom full = room("deepseek-v3", "dp=4,ffn_chips=4,weight_dtype=fp8");
+  EXPECT_EQ(full.blocks, 0);
+  EXPECT_GT(full.others, Bytes(160'000'000'000)) << "a quarter of all experts";
+}
+
 // Two nodes with a card of 50 GB/s for each chip: 8 messages of 100 tokens x 1 MB take 2 ms, beside
 // the trip. Two caches that leave one replica together share its cards.
 TEST(NetworkKvTransportTest, CachesShareTheNetwork) {

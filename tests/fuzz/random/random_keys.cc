@@ -280,11 +280,28 @@ bool keeps_tokens_only(const ModelSpec& model) {
 void choose_exchange_of_pass(Choices& choices, const RandomCluster& cluster, RandomJob& job) {
   using enum Dispatch;
   ParallelPlan& plan = job.plan;
+  if (plan.splits_ffn()) return;
   const bool stands_in_nodes = cluster.axes.empty() && plan.ep % cluster.node == 0;
   if (plan.ep > 1 && stands_in_nodes) plan.dispatch = choices.pick({kAllToAll, kTwoLevel, kAuto});
   if (plan.dispatch != kAllToAll && choices.one_in(3)) plan.node_limit = choices.between(1, 2);
   if (choices.one_in(4)) choose_launches(choices, job);
   if (has_experts(job) && choices.one_in(6)) plan.host_reads_counts = false;
+}
+
+// Puts the experts on half of the replicas' chips.
+void choose_expert_chips(Choices& choices, const RandomJob& job, ParallelPlan& plan) {
+  const ExpertSpec& experts = job.model.experts;
+  const bool is_even = experts.routed > 0 && experts.load.empty() && experts.capacity_factor == 0;
+  if (!is_even || plan.pp * plan.cp > 1 || plan.dp == 1 || !choices.one_in(3)) return;
+  const std::int64_t chips = plan.tp * (plan.dp / 2);
+  const std::int64_t sharing = choices.divisor_of(chips);
+  if (experts.routed % (chips / sharing) != 0 || experts.intermediate % sharing != 0) return;
+  plan.dp -= plan.dp / 2;
+  plan.ffn_chips = chips;
+  plan.etp = sharing;
+  plan.ep = chips / sharing;
+  plan.sequence_parallel = plan.tp > 1;
+  plan.pass_microbatches = choices.between(1, 4);
 }
 
 // Replaces the plan by one of a pass on the same ranks.
@@ -309,6 +326,7 @@ void choose_inference(Choices& choices, const RandomCluster& cluster, RandomJob&
     plan.ep = 1;
     plan.etp = plan.tp;
   }
+  choose_expert_chips(choices, job, plan);
   plan.order = trained.order;
   plan.allow_idle_chips = trained.allow_idle_chips;
   if (!trained.chunks && static_cast<std::int64_t>(trained.layout.size()) == plan.pp) {
@@ -330,7 +348,8 @@ void choose_inference(Choices& choices, const RandomCluster& cluster, RandomJob&
     plan.prefill_context = plan.prefill_tokens + choices.between(0, longest / 2);
   }
   if (has_experts(job) && choices.one_in(3)) plan.expert_spread = choices.pick({1.5, 40.0});
-  if (plan.tp > 1 && keeps_tokens_only(job.model) && choices.one_in(3)) {
+  const bool by_request = plan.tp > 1 && !plan.splits_ffn() && keeps_tokens_only(job.model);
+  if (by_request && choices.one_in(3)) {
     plan.cache_split = CacheSplit::kRequests;
   }
   complete_inference(job.model, plan);

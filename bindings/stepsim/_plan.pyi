@@ -30,6 +30,8 @@ class Plan(Part):
                  expert_spread: Optional[float] = ...,
                  cache_dtype: Optional[Literal["fp32", "bf16", "fp16", "fp8", "int8", "mxfp8", "mxfp4", "nvfp4", "int4", "fp8_block"]] = ...,
                  cache_split: Optional[Literal["heads", "requests"]] = ...,
+                 ffn_chips: Optional[int] = ...,
+                 pass_microbatches: Optional[int] = ...,
                  sequence_parallel: Optional[bool] = ...,
                  tensor_chunks: Optional[int] = ...,
                  overlap_tensor: Optional[bool] = ...,
@@ -137,6 +139,10 @@ class Plan(Part):
         cache_split: How the tensor group divides the cache of requests that generate. heads: each chip
             has some key-value heads of all; requests: all heads of some, so that queries and results
             travel by an all-to-all each. (default: heads)
+        ffn_chips: Chips that hold the routed experts and nothing else, behind those of tp x dp, which
+            do all other work (attention-FFN disaggregation: MegaScale-Infer, Step-3). (default: 0)
+        pass_microbatches: Parts that a pass with ffn_chips is cut into. While experts work on one,
+            attention works on others (ping-pong pipeline). (default: 1)
         sequence_parallel: With tp above 1: norms, dropout and residual additions are divided along the
             tokens. (default: true)
         tensor_chunks: Collective matmuls: a gather and the matmul that reads it, or a matmul and the

@@ -18,8 +18,8 @@ void check_part(bool given, std::int64_t part, std::int64_t counted, const char*
 }
 
 // Keys of inference that stand for others: batch is global_batch, and decode makes one token. What
-// a pass leaves out is not what training leaves out: no sequence parallelism, unless each tensor rank
-// sends its own tokens to experts on other chips, and context ranks that gather.
+// a pass leaves out is not what training leaves out: no sequence parallelism, unless each tensor
+// rank sends its own tokens to experts on other chips, and context ranks that gather.
 file::Plan with_inference_keys(file::Plan plan, ProblemList& problems) {
   if (plan.has_batch()) {
     if (plan.has_global_batch() && plan.global_batch() != plan.batch()) {

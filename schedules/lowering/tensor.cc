@@ -365,7 +365,7 @@ std::string_view name_of(Lane lane) {
   constexpr std::array<std::string_view, kLanes> kNames = {
       "tp",       "tp backward",       "tp regather", "tp features",  "tp features regather",
       "tp width", "tp width regather", "cp",          "cp gradients", "ep",
-      "etp",     "dispatch",         "combine"};
+      "etp",      "dispatch",          "combine"};
   return kNames[static_cast<std::size_t>(lane)];
 }
 

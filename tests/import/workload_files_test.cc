@@ -120,9 +120,8 @@ TEST(AicbTest, ListsBadRows) {
 // 7 a rank: six computes and a collective.
 TEST(AicbTest, CountsWhatAReplayHas) {
   std::vector<Problem> problems;
-  read_aicb(
-      "MICRO\n2\na -1 1 ALLREDUCE 8 1 NONE 0 1 NONE 0 1\nb -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n",
-      "x.txt", 900'000, problems);
+  read_aicb("MICRO\n2\na -1 1 ALLREDUCE 8 1 NONE 0 1 NONE 0 1\nb -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n",
+            "x.txt", 900'000, problems);
   ASSERT_EQ(problems.size(), 1U);
   EXPECT_EQ(problems.front().message,
             "has rows of 7 ops and collectives for each of 900000 ranks; a replay has at most 6 "

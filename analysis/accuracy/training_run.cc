@@ -82,6 +82,13 @@ ClusterSpec cluster_of_row(RowReader& row, const Hardware& hardware, const Softw
   return cluster;
 }
 
+// Every tensor rank holds as many rows of the embedding, in whole tiles of matmuls.
+void pad_vocabulary(const Software& software, std::int64_t tensor_ranks, ModelSpec& model) {
+  if (software.pads_vocabulary == 1) return;
+  const std::int64_t multiple = software.pads_vocabulary * std::max<std::int64_t>(1, tensor_ranks);
+  model.vocabulary = (model.vocabulary + multiple - 1) / multiple * multiple;
+}
+
 // Returns the product of the axes; 0 if dp is not given.
 std::int64_t ranks_of(RowReader& row) {
   constexpr std::int64_t kMostRanks = 1 << 20;
@@ -137,7 +144,8 @@ TrainingRun training_run(const CsvTable& table, std::size_t record, const Measur
   const std::int64_t chips = ranks > 0 ? ranks : row.need("chip_count");
   Experiment& experiment = run.experiment;
   experiment.name = table.at(record, "id");
-  experiment.model = model_of_row(row, known, software.dropout);
+  experiment.model = model_of_row(row, known, software);
+  pad_vocabulary(software, row.integer_or("tp", 1), experiment.model);
   try {
     experiment.cluster = cluster_of_row(row, *hardware, software, library, chips);
     experiment.plan = plan_of_row(row, experiment.model, software, chips, hardware->chips_per_node,

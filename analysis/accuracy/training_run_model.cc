@@ -13,8 +13,6 @@
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t kPaddedGpt2Vocabulary = 51'200;
-
 bool is_digit(char letter) {
   return letter >= '0' && letter <= '9';
 }
@@ -130,7 +128,8 @@ MeasuredModel known_model(const RowReader& row, const std::vector<MeasuredModel>
   return result;
 }
 
-ModelSpec model_of_row(RowReader& row, const MeasuredModel& known, bool dropout) {
+ModelSpec model_of_row(RowReader& row, const MeasuredModel& known, const Software& software) {
+  const bool dropout = software.dropout;
   if (known.sizes && (!gives_sizes(row) || is_better_described(row, *known.sizes))) {
     ModelSpec model = model_by_name(row, *known.sizes, dropout);
     if (drops_tokens(row) && model.experts.routed > 0) model.experts.capacity_factor = 1;
@@ -142,8 +141,8 @@ ModelSpec model_of_row(RowReader& row, const MeasuredModel& known, bool dropout)
   model.intermediate = row.integer_or("ffn", 4 * model.hidden);
   model.heads = row.need("heads");
   model.kv_heads = row.integer_or("kv_heads", model.heads);
-  model.vocabulary = row.integer_or("vocab", kPaddedGpt2Vocabulary);
-  if (row.text("vocab").empty()) row.assume(fmt::format("vocab: {}", kPaddedGpt2Vocabulary));
+  model.vocabulary = row.integer_or("vocab", software.vocabulary);
+  if (row.text("vocab").empty()) row.assume(fmt::format("vocab: {}", software.vocabulary));
   model.gated_mlp = !row.text("gated_mlp").starts_with("no");
   read_head_dim(row, known, model);
   if (!model.gated_mlp) {

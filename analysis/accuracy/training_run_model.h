@@ -17,7 +17,8 @@ namespace stepsim {
 MeasuredModel known_model(const RowReader& row, const std::vector<MeasuredModel>& known,
                           const std::vector<ModelSpec>& catalog);
 
-// `dropout`: dropout of the row's software, used by models without a gated MLP.
-ModelSpec model_of_row(RowReader& row, const MeasuredModel& known, bool dropout);
+// `software`: has the dropout of models without a gated MLP, and the vocabulary of rows without
+// one.
+ModelSpec model_of_row(RowReader& row, const MeasuredModel& known, const Software& software);
 
 }  // namespace stepsim

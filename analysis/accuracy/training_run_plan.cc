@@ -11,6 +11,7 @@
 #include "analysis/accuracy/columns.h"
 #include "analysis/accuracy/plan_words.h"
 #include "analysis/accuracy/type_words.h"
+#include "analysis/accuracy/words.h"
 #include "schedules/plan/plan_fields.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/base/error.h"
@@ -21,14 +22,16 @@ namespace {
 
 constexpr std::int64_t kMostStages = 10'000;
 
-// Sets the plan keys that the catalog's entry gives. Throws ConfigError.
-void set_keys(const Software& software, ParallelPlan& plan) {
+using PlanKeys = std::vector<std::pair<std::string, std::string>>;
+
+// Sets the plan keys that an entry of the catalog gives. Throws ConfigError.
+void set_keys(const std::string& entry, const PlanKeys& keys, ParallelPlan& plan) {
   std::vector<Problem> problems;
-  for (const auto& [key, text] : software.plan) {
+  for (const auto& [key, text] : keys) {
     const AnyField* const field = plan_fields().find(key);
     if (field == nullptr) throw std::logic_error("no key " + key + " of a plan");
     for (std::string& problem : field->read(text, &plan)) {
-      problems.push_back({software.name + ".plan." + key, std::move(problem)});
+      problems.push_back({entry + ".plan." + key, std::move(problem)});
     }
   }
   throw_if_any(std::move(problems));
@@ -69,7 +72,10 @@ void read_attention(const RowReader& row, const ModelSpec& model, ParallelPlan& 
 
 // 1F1B with several chunks a rank is interleaved; interleaved 1F1B has at least two.
 void read_schedule(RowReader& row, std::int64_t layers, ParallelPlan& plan) {
-  if (plan.pp == 1) return;
+  if (plan.pp == 1) {
+    plan.batch_p2p = false;
+    return;
+  }
   const std::string_view words = row.text("schedule");
   const auto name = schedule_of_words(words);
   if (!name) return row.fail(fmt::format("schedule \"{}\" is not known", words));
@@ -122,6 +128,9 @@ void read_overlap(const RowReader& row, ParallelPlan& plan) {
                       contains(overlap, "--tp-comm-overlap") ||
                       contains(overlap, "overlapped with weight-grad");
   if (tensor && plan.tp > 1) plan.overlap_tensor = true;
+  // Megatron-Core's --overlap-moe-expert-parallel-comm.
+  const bool experts = contains(overlap, "1f1b overlap") || contains(overlap, "1f1b A2A overlap");
+  if (experts && plan.ep > 1) plan.overlap_expert_parallel = true;
   // PyTorch's asynchronous tensor parallelism cuts a gather and its matmul, and a matmul and its
   // scatter, into a chunk for each rank (_pipelined_all_gather_and_consume and
   // _pipelined_produce_and_all2all of torch/distributed/_symmetric_memory/__init__.py).
@@ -135,6 +144,22 @@ void read_overlap(const RowReader& row, ParallelPlan& plan) {
   if (compiled) plan.eager_elementwise = false;
 }
 
+// Turns on what the software's recipe for the row's model does, as far as the plan has a use for
+// it. Throws ConfigError.
+void read_recipe(RowReader& row, const Software& software, ParallelPlan& plan) {
+  if (!contains(row.text("overlap"), "recipe dependent")) return;
+  const std::string model = letters_and_digits(row.text("model"));
+  const auto own = std::ranges::find_if(software.recipes, [&model](const SoftwareRecipe& recipe) {
+    return model.find(recipe.model) != std::string::npos;
+  });
+  if (own == software.recipes.end()) return;
+  set_keys(software.name + ".recipe", own->plan, plan);
+  row.assume("overlap: as in the recipes of " + software.name);
+  if (plan.tp == 1) plan.overlap_tensor = false;
+  if (plan.zero == 0 || plan.zero == 3 || plan.replicas() == 1) plan.overlap_parameters = false;
+  if (plan.ep == 1) plan.overlap_expert_parallel = false;
+}
+
 // NeMo's LoRA has a rank of 32 unless its recipe says otherwise
 // (nemo/collections/llm/peft/lora.py).
 void read_adapters(RowReader& row, ParallelPlan& plan) {
@@ -142,6 +167,13 @@ void read_adapters(RowReader& row, ParallelPlan& plan) {
   if (!trains_adapters(row)) return;
   plan.lora_rank = kUsualRank;
   row.assume("lora_rank: 32");
+}
+
+// Some tables name the dispatcher of tokens beside their other figures.
+void read_dispatcher(const RowReader& row, ParallelPlan& plan) {
+  const std::string_view words = row.text("other_metrics");
+  if (plan.ep > 1 && contains(words, "dispatcher=A2A")) plan.dispatch = Dispatch::kAllToAll;
+  if (plan.ep > 1 && contains(words, "dispatcher=DeepEP")) plan.dispatch = Dispatch::kTwoLevel;
 }
 
 void read_zero(RowReader& row, ParallelPlan& plan) {
@@ -218,13 +250,14 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
                          std::int64_t chips, std::int64_t node,
                          std::vector<RecomputeGuess>& guesses) {
   ParallelPlan plan;
-  set_keys(software, plan);
+  set_keys(software.name, software.plan, plan);
   read_sizes(row, chips, plan);
   read_attention(row, model, plan);
   read_adapters(row, plan);
   plan.allow_idle_chips = plan.ranks() % node != 0;
   read_zero(row, plan);
   if (plan.zero == 3) plan.gradient_bucket_parameters.reset();  // FSDP has no buckets
+  if (plan.zero == 2) plan.overlap_gradients = true;            // it always does
   read_schedule(row, model.layers, plan);
   read_layout(row, model.layers, plan);
   read_type(row, plan);
@@ -233,6 +266,8 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
     recompute_as_needed(plan, guesses);
   }
   read_overlap(row, plan);
+  read_recipe(row, software, plan);
+  read_dispatcher(row, plan);
   // Padded to their capacity, experts have as many tokens in every layer.
   if (plan.host_launch_cost && model.experts.capacity_factor > 0) plan.host_reads_counts = false;
   return plan;

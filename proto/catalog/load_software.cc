@@ -49,6 +49,14 @@ std::vector<std::pair<std::string, std::string>> keys_of(const file::Plan& plan)
   return keys;
 }
 
+std::vector<SoftwareRecipe> recipes_of(const file::Software& entry) {
+  std::vector<SoftwareRecipe> recipes;
+  for (const file::SoftwareRecipe& recipe : entry.recipe()) {
+    recipes.push_back({.model = recipe.model(), .plan = keys_of(recipe.plan())});
+  }
+  return recipes;
+}
+
 // Puts the changes that the software makes over the fields of a chip of that name.
 void change_chip(const file::Software& software, const std::string& name, file::Chip& chip) {
   if (software.has_fixed_memory()) chip.set_fixed_memory(software.fixed_memory());
@@ -56,6 +64,14 @@ void change_chip(const file::Software& software, const std::string& name, file::
     return name.starts_with(change.begins_with());
   });
   if (own != software.chip().end()) chip.MergeFrom(own->fields());
+}
+
+// Drops keys of the software that other keys of the plan rule out.
+void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
+  if (plan.zero() == 3) base.clear_gradient_bucket_parameters();  // FSDP has no buckets
+  if (plan.zero() == 2) base.clear_overlap_gradients();           // it always does
+  const bool batches = !plan.has_overlap_pipeline() || plan.overlap_pipeline();
+  if (plan.pp() <= 1 || !batches) base.clear_batch_p2p();
 }
 
 // A name may be written with dashes in place of spaces, as a shell likes it.
@@ -83,7 +99,10 @@ std::vector<Software> load_software() {
                      .plan = keys_of(entry.plan()),
                      .dropout = entry.dropout(),
                      .recomputes_as_needed = entry.recomputes_as_needed(),
-                     .dtypes = {entry.dtype().begin(), entry.dtype().end()}});
+                     .dtypes = {entry.dtype().begin(), entry.dtype().end()},
+                     .pads_vocabulary = std::max<std::int64_t>(1, entry.pads_vocabulary()),
+                     .recipes = recipes_of(entry)});
+    if (entry.has_vocabulary()) table.back().vocabulary = entry.vocabulary();
   }
   return table;
 }
@@ -102,7 +121,7 @@ bool resolve_software(file::Plan& plan, file::Chip& chip, const file::Chip& own,
     return false;
   }
   file::Plan base = software->plan();
-  if (plan.zero() == 3) base.clear_gradient_bucket_parameters();  // FSDP has no buckets
+  drop_what_does_not_apply(plan, base);
   put_over(base, plan);
   base.set_software(with_dashes(software->name()));
   plan = std::move(base);

@@ -37,6 +37,13 @@ std::vector<Hardware> load_hardware();
 // names.
 const Hardware* find_hardware(const std::vector<Hardware>& hardware, std::string_view name);
 
+// SoftwareRecipe is what the recipe of a model turns on, where a row says no more than that its
+// overlap is the recipe's.
+struct SoftwareRecipe {
+  std::string model;  // part of its name: small letters and digits
+  std::vector<std::pair<std::string, std::string>> plan;
+};
+
 // Software is the software that a table was made with. It gives the values that the table omits
 // (catalog/software). load_measured_cluster() applies its changes to chips.
 struct Software {
@@ -44,8 +51,11 @@ struct Software {
   std::vector<std::string> sources;  // beginnings of a source_id, or parts of a source_ref
   std::vector<std::pair<std::string, std::string>> plan;  // keys of a plan and their values
   bool dropout = false;                                   // dropout of models without a gated MLP
-  bool recomputes_as_needed = false;  // full recompute leaves out a block's last matmul
-  std::vector<std::string> dtypes{};  // parts of a dtype, of which a row has one; empty: any
+  bool recomputes_as_needed = false;      // full recompute leaves out a block's last matmul
+  std::vector<std::string> dtypes{};      // parts of a dtype, of which a row has one; empty: any
+  std::int64_t pads_vocabulary = 1;       // to a multiple of this many tokens for each tensor rank
+  std::vector<SoftwareRecipe> recipes{};  // the first whose model fits
+  std::int64_t vocabulary = 51'200;  // of models whose rows give none: GPT-2's, as Megatron pads it
 };
 std::vector<Software> load_software();
 

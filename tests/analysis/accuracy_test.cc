@@ -912,6 +912,77 @@ TEST(TrainingRunTest, ReleasesOfASourceAreToldApartByTheirTypes) {
   EXPECT_EQ(found("amp_bf16 / MP DEFAULT"), std::pair(std::string("llm-foundry"), true));
 }
 
+// Returns a row of the software's own recipe.
+TrainingRun recipe_run(const std::string& source, const std::string& model, const std::string& axes,
+                       const std::string& rest) {
+  return run_of(read_csv(write_table(
+      "recipe.csv",
+      "source_id,chip,chip_count,model,layers,hidden,ffn,heads,kv_heads,seq_len,gated_mlp,moe,"
+      "moe_detail,attention,global_batch,micro_batch,zero_stage,sequence_parallel,recompute,"
+      "step_time_s,tp,pp,dp,ep,virtual_stages,schedule,vocab,dtype,overlap,other_metrics\n" +
+          source + ",H100,64," + model +
+          ",16,1024,4096,16,16,1024,yes,yes,experts=64 topk=4 moe_ffn=512,TE fused,128,1,1,yes,"
+          "none,1.0," +
+          axes + "," + rest + "\n")));
+}
+
+// A table that says no more than "recipe dependent" leaves the overlap to the software's recipes,
+// which differ by model and release.
+TEST(TrainingRunTest, WhatARecipeOverlapsIsTheSoftwares) {
+  const std::string axes = "2,4,8,8,2,interleaved";
+  const auto plan_of = [&axes](const std::string& source, const std::string& model,
+                               const std::string& rest) {
+    const TrainingRun run = recipe_run(source, model, axes, rest);
+    EXPECT_EQ(run.problem, "");
+    return run.experiment.plan;
+  };
+  const std::string recipe = "32000,bf16,recipe dependent,";
+  const ParallelPlan llama = plan_of("megatron_bridge", "LLAMA3_70B", recipe);
+  EXPECT_TRUE(llama.overlap_tensor);
+  EXPECT_TRUE(llama.overlap_parameters);
+  EXPECT_FALSE(llama.overlap_expert_parallel);
+  EXPECT_FALSE(plan_of("megatron_bridge", "LLAMA3_70B", "32000,bf16,,").overlap_tensor)
+      << "the row says nothing of a recipe";
+  EXPECT_TRUE(plan_of("megatron_bridge", "Qwen3_235B_a22B", recipe).overlap_expert_parallel);
+  EXPECT_FALSE(
+      plan_of("megatron_bridge", "Qwen3_235B_a22B", "32000,bf16 (25.09: bf16),recipe dependent,")
+          .overlap_expert_parallel)
+      << "the release before";
+  const ParallelPlan alone =
+      recipe_run("megatron_bridge", "LLAMA3_8B", "1,1,64,1,1,none", recipe).experiment.plan;
+  EXPECT_FALSE(alone.overlap_tensor) << "one tensor rank";
+  EXPECT_TRUE(alone.overlap_parameters);
+}
+
+TEST(TrainingRunTest, ExpertsAreDispatchedAndHiddenAsARowSays) {
+  const auto plan_of = [](const std::string& overlap, const std::string& metrics) {
+    return recipe_run("megatron_moe_zoo", "mine", "1,4,16,8,2,interleaved",
+                      "32000,bf16," + overlap + "," + metrics)
+        .experiment.plan;
+  };
+  EXPECT_EQ(plan_of("", "").dispatch, Dispatch::kTwoLevel);
+  EXPECT_EQ(plan_of("", "dispatcher=A2A;EDP=1").dispatch, Dispatch::kAllToAll);
+  EXPECT_EQ(plan_of("", "dispatcher=DeepEP").dispatch, Dispatch::kTwoLevel);
+  EXPECT_FALSE(plan_of("", "").overlap_expert_parallel);
+  EXPECT_TRUE(plan_of("+1f1b overlap", "").overlap_expert_parallel);
+  EXPECT_TRUE(plan_of("1f1b A2A overlap; offloading", "").overlap_expert_parallel);
+}
+
+// Megatron pads vocabularies to 128 tokens for each tensor rank; a source may have one of its own.
+TEST(TrainingRunTest, VocabulariesAreThoseOfTheSoftware) {
+  const auto vocabulary = [](const std::string& source, const std::string& axes,
+                             const std::string& given) {
+    const TrainingRun run = recipe_run(source, "mine", axes, given + ",bf16,,");
+    EXPECT_EQ(run.problem, "");
+    return run.experiment.model.vocabulary;
+  };
+  EXPECT_EQ(vocabulary("vtrain_multi", "8,1,8,1,1,none", "50257"), 51'200);
+  EXPECT_EQ(vocabulary("vtrain_multi", "1,1,64,1,1,none", "50257"), 50'304);
+  EXPECT_EQ(vocabulary("mine", "8,1,8,1,1,none", "50257"), 50'257);
+  EXPECT_EQ(vocabulary("mine", "1,1,64,1,1,none", ""), 51'200);
+  EXPECT_EQ(vocabulary("zero_bubble", "1,1,64,1,1,none", ""), 32'000);
+}
+
 TEST(TrainingRunTest, APowerLimitIsThatOfTheChip) {
   const TrainingRun run = run_of(named_run("", "", "GPT3-5B", "500 W"));
   ASSERT_EQ(run.problem, "");

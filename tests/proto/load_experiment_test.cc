@@ -255,6 +255,12 @@ TEST_F(LoadExperimentTest, APlanMayNameItsSoftware) {
   EXPECT_EQ(load_experiment(source).plan.gradient_bucket_parameters, 134'217'728);
   source.plan = "software=nemo,zero=3";  // FSDP reduces layer by layer
   EXPECT_EQ(load_experiment(source).plan.gradient_bucket_parameters, std::nullopt);
+  source.plan = "software=megatron-lm-2023,dp=2,pp=2,zero=1";
+  EXPECT_TRUE(load_experiment(source).plan.batch_p2p);
+  EXPECT_FALSE(load_experiment(source).plan.overlap_gradients);
+  source.plan = "software=megatron-lm-2023,pp=1,zero=2";  // ZeRO-2 always overlaps
+  EXPECT_FALSE(load_experiment(source).plan.batch_p2p);
+  EXPECT_TRUE(load_experiment(source).plan.overlap_gradients);
   source.plan = "software=torchtitan-1999";
   const auto problems = problems_of(source);
   ASSERT_EQ(problems.size(), 1U);

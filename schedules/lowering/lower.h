@@ -8,6 +8,9 @@
 //                                        messages, FSDP or gradient buckets, the optimizer: stage.h
 //                                        lists the files
 //
+// A pass of inference whose experts are on chips of their own has two programs that take turns:
+// split_pass.h.
+//
 // Everything after this point (simulate, traces) knows neither the model nor the plan.
 
 #pragma once

@@ -34,7 +34,7 @@ file::Plan with_inference_keys(file::Plan plan, ProblemList& problems) {
   }
   const bool is_pass = !plan.inference().empty() && plan.inference() != name_of(Inference::kNone);
   if (is_pass && !plan.has_sequence_parallel()) {
-    plan.set_sequence_parallel(plan.ffn_chips() > 0 && plan.tp() > 1);
+    plan.set_sequence_parallel((plan.ffn_chips() > 0 && plan.tp() > 1) || plan.tensor_width() > 1);
   }
   if (is_pass && plan.cp() > 1 && !plan.has_cp_mode()) {
     plan.set_cp_mode(std::string(name_of(ContextMode::kAllGather)));

@@ -354,34 +354,40 @@ class TensorBytesOfPass {
 
   std::int64_t of_ends() const {
     const std::int64_t logits = layers_.head.ops.back().crossing.value();
-    return of_all(of(layers_.embedding) + of(layers_.head) + logits);
+    return (of(layers_.embedding, 1) + of(layers_.head, 1) + logits * (plan_.tp - 1)) * groups();
   }
   std::int64_t of_blocks() const {
     std::int64_t sum = 0;
-    for (const std::uint32_t kind : layers_.kind_of_block) sum += of(layers_.blocks[kind]);
-    return of_all(sum);
+    for (const std::uint32_t kind : layers_.kind_of_block) {
+      sum += of(layers_.blocks[kind], plan_.tensor_width);
+    }
+    return sum * groups();
   }
 
  private:
-  std::int64_t of_all(std::int64_t of_rank) const {
-    return of_rank * (plan_.tp - 1) * plan_.cp * plan_.dp;
-  }
+  std::int64_t groups() const { return plan_.cp * plan_.dp; }
 
-  std::int64_t of(const Layer& layer) const {
-    const std::int64_t boundary = layers_.tensor_boundary.value();
-    std::int64_t sum = 0;
+  // Returns the bytes that a tensor group sends, of which `ways` ranks divide the model's width.
+  std::int64_t of(const Layer& layer, std::int64_t ways) const {
+    const std::int64_t boundary = layers_.tensor_boundary.value() / ways;
+    std::int64_t over_features = 0;  // a group of tp / ways ranks
+    std::int64_t over_all = 0;
+    std::int64_t over_width = 0;
     for (std::size_t i = 0; i < layer.ops.size(); ++i) {
       const LayerOp& op = layer.ops[i];
-      sum += 2 * op.summed_values_per_token * plan_.tokens() * size_of(DataType::kFp32).value();
+      over_all +=
+          2 * op.summed_values_per_token * plan_.tokens() * size_of(DataType::kFp32).value();
       const bool is_last = i + 1 == layer.ops.size();
       const bool leaves = is_last ? &layer != &layers_.head : !is_tensor(layer.ops[i + 1]);
-      if (is_tensor(op) && leaves) sum += (plan_.sequence_parallel ? 1 : 2) * boundary;
+      if (is_tensor(op) && leaves) over_features += (plan_.sequence_parallel ? 1 : 2) * boundary;
       if (plan_.sequence_parallel && i > 0 && is_tensor(op) && !is_tensor(layer.ops[i - 1])) {
-        sum += op.crossing == Bytes(0) ? boundary : op.crossing.value();
+        over_features += op.crossing == Bytes(0) ? boundary : op.crossing.value();
       }
-      sum += (op.sent_before + op.sent_after).value();
+      over_all += (op.sent_before + op.sent_after).value();
+      over_width += (op.width_gathered + op.width_reduced).value();
     }
-    return sum;
+    return ways * (plan_.tp / ways - 1) * over_features + (plan_.tp - 1) * over_all +
+           plan_.tp / plan_.tensor_width * (plan_.tensor_width - 1) * over_width;
   }
 
   const ParallelPlan& plan_;

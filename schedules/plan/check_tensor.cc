@@ -67,7 +67,7 @@ void check_width(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
   rules.require(plan.tensor_width != plan.tp, "tensor_width",
                 is + ", all of tp: some ranks must divide the features");
   rules.divides("tp", plan.tp, "model's width, as tensor_width asks", model.hidden);
-  if (model.kind != ModelKind::kMlpStack) {
+  if (model.kind != ModelKind::kMlpStack && !plan.is_inference()) {
     rules.divides("tp", plan.tp, "model's key-value heads, as tensor_width asks", model.kv_heads);
   }
   const auto only = [&](bool holds, const char* what) {

@@ -61,7 +61,8 @@ void check_unsupported(const ParallelPlan& plan, const ModelSpec& model, Rules& 
          "is " + std::string(name_of(plan.cp_mode)) +
              ", but in inference context ranks gather keys and values or pass them round: "
              "all_gather, zigzag_ring or ring");
-  refuse(plan.divides_width(), "tensor_width", "is not modelled in inference: 1");
+  refuse(plan.divides_width() && plan.cp > 1, "tensor_width",
+         "with context ranks is not modelled in inference: 1");
   refuse(plan.tensor_chunks > 1, "tensor_chunks", "is not modelled in inference: 1");
   refuse(model.kind != ModelKind::kTransformer, "inference",
          "needs a transformer; the model is an mlp_stack");

@@ -248,9 +248,10 @@ void add_tensor(Table& table) {
                      "tp divide the model's width, the others its features.",
              .advice = "It moves fewer bytes than plain tensor parallelism from about 72 tensor "
                        "ranks on, and more with few. 1 is off. docs/plans.md explains it.",
-             .rules = "Divides tp and is less than tp; tp divides the model's width and key-value "
-                      "heads. Dense models, sequence_parallel, recompute none or full, without "
-                      "tensor_chunks or overlap_tensor."});
+             .rules = "Divides tp and is less than tp; tp divides the model's width and, in "
+                      "training, its key-value heads. Dense models, sequence_parallel (on in "
+                      "passes of inference unless given), recompute none or full, without "
+                      "tensor_chunks or overlap_tensor; in passes cp is 1."});
   table.add("cp_mode", &Plan::cp_mode,
             {.help = "How attention sees the keys and values of other context ranks. ring: they go "
                      "round, each rank has one contiguous part. zigzag_ring: the same, but each "

@@ -10,7 +10,7 @@
 // Ends with status 1, and says which input it was, if one crashes, takes more than 5 CPU seconds
 // or 1.5 GB of address space, or throws what no reader may throw; `--from I --count 1 --print`
 // shows it. The last line says how many were tried, how many the reader accepted, the longest time
-// and the most memory.
+// and the most memory, each with its input.
 
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -211,6 +211,13 @@ struct MutationRun {
   bool prints = false;
 };
 
+// The most memory that the process had so far, in kB.
+long most_memory() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return used.ru_maxrss;
+}
+
 int try_inputs(const MutationRun& run) {
   const std::vector<std::string> corpus = corpus_of_target(run.target->name);
   for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL, SIGPROF}) {
@@ -218,6 +225,9 @@ int try_inputs(const MutationRun& run) {
   }
   std::uint64_t accepted = 0;
   double longest = 0;
+  std::uint64_t longest_input = run.from;
+  long most = most_memory();
+  std::uint64_t largest_input = run.from;
   for (std::uint64_t i = run.from; i < run.from + run.count; ++i) {
     const std::string input = Change(i, corpus).input();
     if (run.prints) {
@@ -237,13 +247,21 @@ int try_inputs(const MutationRun& run) {
     }
     set_timer(0);
     is_running = 0;
-    longest = std::max(longest, static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
+    const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    if (seconds > longest) {
+      longest = seconds;
+      longest_input = i;
+    }
+    if (most_memory() > most) {
+      most = most_memory();
+      largest_input = i;
+    }
   }
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  std::printf("%s: %llu inputs, %llu accepted, longest %.3f s, %ld MB\n", run.target->name.data(),
-              static_cast<unsigned long long>(run.count), static_cast<unsigned long long>(accepted),
-              longest, used.ru_maxrss / 1024);
+  std::printf("%s: %llu inputs, %llu accepted, longest %.3f s (%llu), %ld MiB (%llu)\n",
+              run.target->name.data(), static_cast<unsigned long long>(run.count),
+              static_cast<unsigned long long>(accepted), longest,
+              static_cast<unsigned long long>(longest_input), most / 1024,
+              static_cast<unsigned long long>(largest_input));
   return 0;
 }
 

@@ -279,6 +279,36 @@ TEST(InferencePlanTest, ExchangesWithExpertsSayWhatTheyAre) {
   EXPECT_TRUE(halves(Dispatch::kAllToAll, true).empty());
 }
 
+// Four chips as 2 x 2. Over the features: two gathers and two scatters of [16, 512 / 2] a block, in
+// two groups of two. Over the width, in two groups of two: queries, keys and values, what attention
+// gives, and what enters and leaves the MLP. Norms sum a value a token over all.
+TEST(InferencePlanTest, TwoDimensionalWeightsSendWhatIsLeft) {
+  const auto sent = [](std::int64_t layers, CacheSplit split) {
+    ModelSpec model = small_model(layers);
+    model.norm = NormKind::kRms;
+    ParallelPlan plan = decode();
+    plan.tp = 4;
+    plan.tensor_width = 2;
+    plan.sequence_parallel = true;
+    plan.cache_split = split;
+    complete_inference(model, plan);
+    const Cluster cluster = one_node(4, 100_GBps);
+    EXPECT_EQ(fields_of(check(plan, model, cluster.places)), Fields{});
+    const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
+    return simulate(graph, cluster, {}).bytes_by_axis[static_cast<std::size_t>(Axis::kTensor)];
+  };
+  const ModelSpec model = small_model();
+  constexpr std::int64_t kTokens = 16;
+  const std::int64_t features = 4 * 2 * (kTokens * 512 / 2) * 2;
+  const std::int64_t queries_and_keys = (8 + 2 * 4) * 64;
+  const std::int64_t mlp = (model.gated_mlp ? 3 : 2) * 1024;
+  const std::int64_t width = kTokens * (queries_and_keys + 8 * 64 + mlp) * 2;
+  const std::int64_t norms = 2 * 2 * (4 - 1) * kTokens * 4;
+  const Bytes block(features + width + norms);
+  EXPECT_EQ(sent(6, CacheSplit::kHeads) - sent(4, CacheSplit::kHeads), 2 * block);
+  EXPECT_GT(sent(4, CacheSplit::kRequests), sent(4, CacheSplit::kHeads)) << "queries travel too";
+}
+
 TEST(InferencePlanTest, LongerContextsAndLargerBatchesTakeLonger) {
   const auto time = [](std::int64_t batch, std::int64_t context) {
     ParallelPlan plan = decode();

@@ -67,16 +67,20 @@ void choose_chunked_matmuls(Choices& choices, ParallelPlan& plan) {
   plan.overlap_tensor = !splits_all_backwards(plan) && choices.one_in(4);
 }
 
-bool takes_width(const RandomJob& job) {
-  const ParallelPlan& plan = job.plan;
-  const ModelSpec& model = job.model;
-  return plan.sequence_parallel && !has_experts(job) && model.latent.kv_rank == 0 &&
+bool takes_width(const ModelSpec& model, const ParallelPlan& plan) {
+  return plan.sequence_parallel && model.experts.routed == 0 && model.latent.kv_rank == 0 &&
          model.prediction_modules == 0 && plan.tensor_chunks == 1 && !plan.overlap_tensor &&
-         model.kv_heads % plan.tp == 0 && model.state.heads == 0 && model.indexer.heads == 0 &&
-         model.local == LocalSpec{} && !model.qk_norm_whole &&
+         (plan.is_inference() || model.kv_heads % plan.tp == 0) && model.state.heads == 0 &&
+         model.indexer.heads == 0 && model.local == LocalSpec{} && !model.qk_norm_whole &&
          model.attention_gate == AttentionGate::kNone && model.query_rank == 0 &&
          model.mixer_pattern.find('X') == std::string::npos && !model.parallel_norms &&
          (plan.recompute == Recompute::kNone || plan.recompute == Recompute::kFull);
+}
+
+void choose_width(Choices& choices, const ModelSpec& model, ParallelPlan& plan) {
+  if (plan.tp == 1 || !takes_width(model, plan) || !choices.one_in(4)) return;
+  const std::int64_t width = choices.divisor_of(plan.tp);
+  if (width < plan.tp) plan.tensor_width = width;
 }
 
 void choose_tensor(Choices& choices, RandomJob& job) {
@@ -84,9 +88,7 @@ void choose_tensor(Choices& choices, RandomJob& job) {
   if (plan.tp == 1) return;
   plan.sequence_parallel = has_experts(job) || !choices.one_in(5);
   choose_chunked_matmuls(choices, plan);
-  if (!takes_width(job) || !choices.one_in(4)) return;
-  const std::int64_t width = choices.divisor_of(plan.tp);
-  if (width < plan.tp) plan.tensor_width = width;
+  choose_width(choices, job.model, plan);
 }
 
 void choose_context(Choices& choices, RandomJob& job) {
@@ -352,6 +354,7 @@ void choose_inference(Choices& choices, const RandomCluster& cluster, RandomJob&
   if (by_request && choices.one_in(3)) {
     plan.cache_split = CacheSplit::kRequests;
   }
+  if (plan.cp == 1 && !plan.splits_ffn()) choose_width(choices, job.model, plan);
   complete_inference(job.model, plan);
   job.plan = std::move(plan);
   choose_exchange_of_pass(choices, cluster, job);

@@ -101,7 +101,7 @@ class Tables {
     const Bytes bytes = is_barrier ? Bytes(0) : node.bytes;
     const auto key = std::tuple(node.group, op, bytes.value(), node.root);
     return number(collectives_, key, [&] {
-      graph_.collective_works.push_back({.communicator = CommunicatorId(node.group),
+      graph_.collective_works.push_back({.communicator = communicator_of_[node.group],
                                          .op = op,
                                          .bytes = bytes,
                                          .root = node.root});
@@ -128,26 +128,51 @@ class Tables {
     return made;
   }
 
+  // Groups without a common rank share a communicator, which has a seat for every rank of the job.
   void add_group(std::size_t group) {
-    Communicator communicator{.name = group == 0 ? "all" : "group " + std::to_string(group),
-                              .axis = kCollectiveAxis,
-                              .groups = {{}},
-                              .seat_of = {}};
-    communicator.seat_of.resize(job_.ranks);
+    const std::size_t communicator = communicator_for(group);
+    communicator_of_.emplace_back(static_cast<std::uint32_t>(communicator));
+    Communicator& joined = graph_.communicators[communicator];
+    const auto number = static_cast<std::uint32_t>(joined.groups.size());
+    joined.groups.emplace_back();
     members_.emplace_back();
     for (const std::uint32_t rank : job_.groups[group]) {
-      const auto member = static_cast<std::uint32_t>(communicator.groups[0].size());
-      communicator.groups[0].emplace_back(rank);
-      communicator.seat_of[rank] = {0, member};
+      const auto member = static_cast<std::uint32_t>(joined.groups.back().size());
+      joined.groups.back().emplace_back(rank);
+      joined.seat_of[rank] = {number, member};
+      seated_[communicator][rank] = true;
       members_.back().emplace(rank, member);
     }
+  }
+
+  // Tries the last ones. The first, of all ranks, is full.
+  std::size_t communicator_for(std::size_t group) {
+    constexpr std::size_t kTried = 16;
+    const std::size_t count = graph_.communicators.size();
+    for (std::size_t i = count; i-- > 1 && count - i <= kTried;) {
+      const bool is_free = std::ranges::none_of(
+          job_.groups[group], [&](std::uint32_t rank) { return seated_[i][rank]; });
+      if (!is_free) continue;
+      std::string& name = graph_.communicators[i].name;
+      if (graph_.communicators[i].groups.size() == 1) name += " and others";
+      return i;
+    }
+    Communicator communicator{.name = group == 0 ? "all" : "group " + std::to_string(group),
+                              .axis = kCollectiveAxis,
+                              .groups = {},
+                              .seat_of = {}};
+    communicator.seat_of.resize(job_.ranks);
     graph_.communicators.push_back(std::move(communicator));
+    seated_.emplace_back(job_.ranks, false);
+    return count;
   }
 
   const TraceJob& job_;
   const ReplayOptions& options_;
   OpGraph graph_;
   std::vector<std::unordered_map<std::uint32_t, std::uint32_t>> members_;  // by group
+  std::vector<CommunicatorId> communicator_of_;                            // by group
+  std::vector<std::vector<bool>> seated_;                                  // ranks, by communicator
   std::map<std::pair<std::int64_t, double>, std::uint32_t> kernels_;
   std::map<std::int64_t, std::uint32_t> waits_;
   std::map<std::tuple<std::uint32_t, CollectiveOp, std::int64_t, std::uint32_t>, std::uint32_t>

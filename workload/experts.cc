@@ -23,9 +23,9 @@ ExpertPart expert_part(const Part& part) {
   assert(spec.routed % shard.expert == 0 && spec.intermediate % shard.expert_tensor == 0);
   // Without sequence parallelism all ranks of the tensor group have the same tokens (inference.h).
   const std::int64_t alike = shard.sequence_parallel ? 1 : shard.tensor;
-  const bool apart = shard.senders_apart > 0;
+  const bool apart = shard.sending_replicas > 0;
   const std::int64_t senders =
-      apart ? shard.senders_apart * shard.tensor : shard.expert * shard.expert_tensor;
+      apart ? shard.sending_replicas * shard.tensor : shard.expert * shard.expert_tensor;
   const std::int64_t sent = part.own_tokens * spec.visited() * senders / alike;
   return {.experts = spec.routed / shard.expert,
           .copies = copies_by_expert_rank(spec, shard.expert,

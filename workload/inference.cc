@@ -357,13 +357,16 @@ bool has_projection(const LayerOp& op) {
 
 // All experts of the chip in one call, which chooses, sorts, multiplies and adds up. Without a
 // tensor group copies arrive sorted by the dispatch, and leave so.
-void join_experts(const ModelSpec& model, const Shard& shard, Layer& block) {
+// Experts on chips of their own get the tokens of all replicas, without what pads them.
+void join_experts(const ModelSpec& model, const Shard& shard, const RequestBatch& batch,
+                  Layer& block) {
   const auto is_expert = [](const LayerOp& op) { return op.region == Region::kExpert; };
   const auto first = std::ranges::find_if(block.ops, is_expert);
   const auto end = std::find_if_not(first, block.ops.end(), is_expert);
-  const bool apart = shard.senders_apart > 0;
-  std::int64_t senders = shard.tensor > 1 ? 1 : shard.expert * shard.expert_tensor;
-  if (apart) senders = shard.senders_apart;
+  const bool apart = shard.sending_replicas > 0;
+  const std::int64_t senders = shard.tensor > 1 ? 1 : shard.expert * shard.expert_tensor;
+  const std::int64_t tokens = apart ? batch.tokens() * shard.sending_replicas
+                                    : shard.sequences * shard.sequence_length * senders;
   const ExpertSpec& experts = model.experts;
   LayerOp joined = *first;
   joined.name = "experts";
@@ -373,7 +376,7 @@ void join_experts(const ModelSpec& model, const Shard& shard, Layer& block) {
   const DataType held = shard.types.expert_weights.value_or(shard.types.weights);
   const auto narrower = bits_of(held) < bits_of(type) ? std::optional(held) : std::nullopt;
   joined.forward = {experts_kernel("experts", type, narrower,
-                                   {.tokens = shard.sequences * shard.sequence_length * senders,
+                                   {.tokens = tokens,
                                     .experts = experts.routed / shard.expert,
                                     .all = experts.routed,
                                     .chosen = experts.visited(),
@@ -445,8 +448,8 @@ class PassLayers {
         read_narrow_weights(shard_.types, shard_.types.weights, op);
       }
     }
-    if (block.routing) join_experts(model_, shard_, block);
-    if (block.routing && shard_.tensor > 1 && shard_.senders_apart == 0) {
+    if (block.routing) join_experts(model_, shard_, batch_, block);
+    if (block.routing && shard_.tensor > 1 && shard_.sending_replicas == 0) {
       divide_experts_over_tensor_group(block);
     }
     return forward_only(std::move(block));

@@ -44,7 +44,7 @@
 // With sequence parallelism the tensor group divides the tokens of norms, residuals and the router;
 // tokens that it does not divide are padded.
 //
-// With experts on chips of their own (Shard::senders_apart) the tensor group divides the tokens of
+// With experts on chips of their own (Shard::sending_replicas) the tensor group divides the tokens of
 // norms, router and residuals, each chip sends its own ones there, and the experts' op has those of
 // all replicas.
 //
@@ -96,7 +96,7 @@ std::int64_t tokens_of_chip(const RequestBatch& batch, std::int64_t parts, std::
 // the logits of the tensor group have to be gathered. REQUIRES: as build_layers(), of which shard's
 // sequences are set here; shard.context is 1; no two-dimensional weights; the model is a
 // transformer without cross attention; with experts and tensor > 1 expert x expert_tensor is
-// tensor, or senders_apart is set and the shard is sequence parallel; with prompt_parts > 1 no
+// tensor, or sending_replicas is set and the shard is sequence parallel; with prompt_parts > 1 no
 // request generates, and no layer has a state or an indexer.
 ModelLayers inference_layers(const ModelSpec& model, Shard shard, const RequestBatch& batch);
 

@@ -121,7 +121,7 @@ struct Shard {
   PromptRing prompt_ring = PromptRing::kNone;
   std::int64_t context_rank = 0;  // of the ring
   // Inference: replicas whose tokens come to experts on chips of their own; 0: experts are here.
-  std::int64_t senders_apart = 0;
+  std::int64_t sending_replicas = 0;
   // One kernel from q, k and v to the output, or a matmul, softmax, (dropout) and a matmul, which
   // keep the scores: 2 bytes a pair and head, 5 with dropout.
   bool fused_attention = true;

@@ -388,14 +388,17 @@ std::vector<RankCost> PlanBounds::ranks_of(const ParallelPlan& plan, Depth depth
 }
 
 Bytes PlanBounds::memory(const ParallelPlan& plan) {
+  if (plan.splits_ffn()) return {};
   return least_memory(plan, ranks_of(plan, Depth::kMemory), order_of(plan).get());
 }
 
 Duration PlanBounds::quick(const ParallelPlan& plan) {
+  if (plan.splits_ffn()) return {};
   return quick_bound(plan, ranks_of(plan, Depth::kPasses), order_of(plan).get());
 }
 
 PlanBounds::Quick PlanBounds::memory_and_quick(const ParallelPlan& plan) {
+  if (plan.splits_ffn()) return {};
   const std::vector<RankCost> ranks = ranks_of(plan, Depth::kPasses);
   const std::shared_ptr<const PipelineSchedule> order = order_of(plan);
   return {.memory = least_memory(plan, ranks, order.get()),
@@ -403,11 +406,13 @@ PlanBounds::Quick PlanBounds::memory_and_quick(const ParallelPlan& plan) {
 }
 
 Duration PlanBounds::close(const ParallelPlan& plan) {
+  if (plan.splits_ffn()) return {};
   return close_bound(plan, ranks_of(plan, Depth::kReplicas), order_of(plan).get());
 }
 
 std::vector<std::vector<Duration>> PlanBounds::behind(const ParallelPlan& plan,
                                                       const OpGraph& graph) {
+  if (plan.splits_ffn()) return std::vector<std::vector<Duration>>(graph.programs.size());
   const std::vector<std::vector<Duration>> passes =
       times_behind(plan, ranks_of(plan, Depth::kReplicas), order_of(plan).get());
   std::vector<std::vector<Duration>> ops(graph.programs.size());

@@ -24,6 +24,8 @@
 // do. No other rank can have begun a backward, so its reductions are all to come, and its gathers
 // but for those of the warm-up.
 //
+// Passes whose experts are on chips of their own have no bounds: all are zero.
+//
 // Several threads may ask one object.
 
 #pragma once

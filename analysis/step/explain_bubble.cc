@@ -11,6 +11,7 @@
 #include "analysis/step/explain_parts.h"
 #include "schedules/pipeline/published/bubble_formula.h"
 #include "schedules/pipeline/published/make_schedule.h"
+#include "schedules/plan/inference_plan.h"
 #include "schedules/plan/plan_schedule.h"
 
 namespace stepsim {
@@ -104,7 +105,7 @@ ExplainedPart explain_turns(const FinishedRun& run) {
       "{} micro-batches by turns: on a chip attention computes {:.4g} ms, experts {:.4g} ms; none "
       "waits if both are equal and micro-batches >= 2 (1 + a dispatch / the longer of both in a "
       "layer)",
-      run.experiment.plan.pass_microbatches, 1e3 * compute[0] / ranks[0],
+      count_of_microbatches(run.experiment.plan), 1e3 * compute[0] / ranks[0],
       1e3 * compute[1] / ranks[1]);
   add_cause(part.causes, "attention waits for experts", waits[0] / all, part.simulated);
   add_cause(part.causes, "experts wait for attention", waits[1] / all, part.simulated);

@@ -8,6 +8,7 @@
 #include "analysis/formulas/formula_table.h"
 #include "analysis/step/explain_parts.h"
 #include "schedules/plan/axis.h"
+#include "schedules/plan/inference_plan.h"
 #include "sim/hardware/group_links.h"
 
 namespace stepsim {
@@ -54,8 +55,8 @@ class LimitFinder {
   }
 
   double tokens_of_microbatch() const {
-    return static_cast<double>(plan_.is_inference() ? plan_.tokens()
-                                                    : plan_.microbatch_size * plan_.sequence);
+    if (!plan_.is_inference()) return static_cast<double>(plan_.microbatch_size * plan_.sequence);
+    return static_cast<double>(plan_.tokens()) / static_cast<double>(count_of_microbatches(plan_));
   }
   double tokens_of_replica() const {
     const auto microbatches = static_cast<double>(plan_.microbatches());

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "analysis/step/explain_parts.h"
+#include "schedules/plan/inference_plan.h"
 #include "sim/base/quantity_text.h"
 #include "workload/model_counts.h"
 
@@ -42,13 +43,17 @@ PassTimes times_of(const FinishedRun& run, const std::vector<ExplainedRole>& rol
   return times;
 }
 
-// Returns the bytes of all copies of the weights, each read once for a micro-batch. Replicas share
-// the experts of a group of ep.
+// Returns the bytes of all copies of the weights, those of blocks once for each micro-batch.
+// Replicas share the experts of a group of ep.
 double weights_read(const ModelSpec& model, const ParallelPlan& plan) {
   const std::int64_t experts = expert_parameter_count(model);
   const std::int64_t others = parameter_count(model) - experts;
-  const std::int64_t parameters = plan.dp * others + plan.edp() * experts;
-  return static_cast<double>(plan.pass_microbatches * parameters) * mean_bytes_of(plan.weights());
+  const std::int64_t tables =
+      std::int64_t{model.tied_embeddings ? 1 : 2} * model.vocabulary * model.hidden;
+  const std::int64_t times = count_of_microbatches(plan);
+  const std::int64_t parameters =
+      plan.dp * (tables + times * (others - tables)) + plan.edp() * times * experts;
+  return static_cast<double>(parameters) * mean_bytes_of(plan.weights());
 }
 
 }  // namespace

@@ -149,7 +149,9 @@ class DrawnRank {
   }
 
   std::string name() const {
-    return fmt::format("stage {} (rank {})", run_.graph.ranks[rank_.index()].pp, rank_.index());
+    return fmt::format("{} (rank {})",
+                       name_of_stage(run_.graph, run_.graph.ranks[rank_.index()].pp),
+                       rank_.index());
   }
 
  private:

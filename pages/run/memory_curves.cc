@@ -139,7 +139,8 @@ Json memory_curves(const FinishedRun& run) {
     const std::vector<MemorySample> samples =
         thinned_samples(timeline.memory, whole, kMostSamples / ranks.size());
     Json one = Json::object();
-    one["name"] = fmt::format("stage {} (rank {})", run.graph.ranks[rank.index()].pp, rank.index());
+    one["name"] = fmt::format(
+        "{} (rank {})", name_of_stage(run.graph, run.graph.ranks[rank.index()].pp), rank.index());
     one["peak_at"] = time.ticks(peak_of(recorded).at);
     one["at"] = Json::array();
     for (const MemorySample& sample : samples) one["at"].push_back(time.ticks(sample.at));

@@ -52,8 +52,8 @@ struct RankCells {
   std::size_t columns = 0;
 };
 
-std::string row_name(std::size_t first, std::size_t last) {
-  return first == last ? fmt::format("stage {}", first)
+std::string row_name(const OpGraph& graph, std::size_t first, std::size_t last) {
+  return first == last ? name_of_stage(graph, static_cast<std::uint32_t>(first))
                        : fmt::format("stages {} to {}", first, last);
 }
 
@@ -78,7 +78,7 @@ RankCells cells_of(const FinishedRun& run, std::size_t most_columns) {
   for (const auto& row : in_row) cells.columns = std::max(cells.columns, row.size());
   cells.columns = std::min(cells.columns, most_columns);
   for (std::size_t row = 0; row < rows; ++row) {
-    cells.names.push_back(row_name(first_stage[row], last_stage[row]));
+    cells.names.push_back(row_name(run.graph, first_stage[row], last_stage[row]));
     auto& columns = cells.ranks.emplace_back(cells.columns);
     for (std::size_t i = 0; i < in_row[row].size(); ++i) {
       const std::size_t most = std::max(cells.columns, in_row[row].size());

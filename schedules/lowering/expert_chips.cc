@@ -5,16 +5,19 @@
 #include <utility>
 
 #include "schedules/lowering/stage.h"
+#include "schedules/plan/inference_plan.h"
 
 namespace stepsim {
 namespace {
 
-// Returns the copies that one expert chip gets of one attention chip, or sends back to it.
+// Returns the copies that one expert chip gets of one attention chip, or the results it sends back.
+// The tensor ranks of a replica have equal parts of its tokens; what pads them isn't sent.
 Bytes bytes_of_pair(const ParallelPlan& plan, const TokenRouting& routing, Bytes token,
                     DataType type) {
   const std::int64_t element = size_of(type).value();
-  const std::int64_t elements = routing.tokens * routing.copies * token.value() / element;
-  return Bytes(part_of(elements, plan.ffn_chips) * element);
+  const std::int64_t elements =
+      requests_of(plan).tokens() * routing.copies * token.value() / element;
+  return Bytes(part_of(elements, plan.tp * plan.ffn_chips) * element);
 }
 
 ByteMatrix matrix_of(const ParallelPlan& plan, Bytes pair, bool to_experts) {
@@ -43,7 +46,7 @@ LayerStep travel(const ParallelPlan& plan, const TokenRouting& routing,
                         largest_buffer(matrix), back ? plan.combined() : plan.dispatched());
   step.byte_matrix = exchange.first + way;
   step.experts = ExpertHalf{.combines = back,
-                            .tokens = routing.tokens,
+                            .tokens = part_of(requests_of(plan).tokens(), plan.tp),
                             .top_k = routing.copies,
                             .experts = routing.experts,
                             .token_bytes = back ? routing.combined : routing.dispatched,
@@ -99,12 +102,11 @@ SplitBlock split_block(Layer block, const ParallelPlan& plan, const ExpertExchan
   return split;
 }
 
-Bytes bytes_of_split_layer(const ParallelPlan& plan, const ExpertExchange& exchange) {
-  Bytes sum;
-  for (const Way way : {kToExperts, kToAttention}) {
-    sum += plan.ffn_chips * plan.etp * at_expert_chip(plan, exchange, way);
-  }
-  return sum;
+Bytes bytes_of_split_layer(const ParallelPlan& plan, const TokenRouting& routing) {
+  const Bytes pair = bytes_of_pair(plan, routing, routing.dispatched, plan.dispatched()) +
+                     bytes_of_pair(plan, routing, routing.combined, plan.combined());
+  // The etp chips that share an expert pass all copies on to each other.
+  return plan.mesh_ranks() * plan.ffn_chips * plan.etp * pair;
 }
 
 }  // namespace stepsim

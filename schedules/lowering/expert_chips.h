@@ -27,8 +27,8 @@ namespace stepsim {
 
 // Everything here REQUIRES a valid plan with splits_ffn().
 
-// Returns the exchange of a layer with these tokens on each attention chip. Parts of a chip's
-// copies are rounded up to whole elements. O(ranks^2).
+// Returns the exchange of a layer for the plan's requests. Parts of a chip's copies are rounded up
+// to whole elements. O(ranks^2).
 ExpertExchange exchange_with_expert_chips(const ParallelPlan& plan, const TokenRouting& routing);
 
 struct SplitBlock {
@@ -41,7 +41,7 @@ struct SplitBlock {
 // REQUIRES: block.routing; the block has one op of the E region (inference_layers()).
 SplitBlock split_block(Layer block, const ParallelPlan& plan, const ExpertExchange& exchange);
 
-// Returns the bytes that all ranks send for one layer.
-Bytes bytes_of_split_layer(const ParallelPlan& plan, const ExpertExchange& exchange);
+// Returns the bytes that all ranks send for one layer and the plan's requests.
+Bytes bytes_of_split_layer(const ParallelPlan& plan, const TokenRouting& routing);
 
 }  // namespace stepsim

@@ -241,7 +241,7 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .prompt_parts = is_pass ? plan.cp : 1,
           .prompt_ring = is_pass ? ring_of(plan) : PromptRing::kNone,
           .context_rank = role.context_rank,
-          .senders_apart = plan.splits_ffn() ? plan.dp : 0,
+          .sending_replicas = plan.splits_ffn() ? plan.dp : 0,
           .fused_attention = plan.fused_attention,
           .fused_elementwise = plan.fused_elementwise,
           .transpose_weights = plan.transpose_weights,

@@ -44,8 +44,8 @@ struct LoweredExperts {
 };
 
 struct LoweredModel {
-  ModelLayers layers;                         // without the next, where it is set
-  std::vector<LoweredExperts> experts_apart;  // by kind; empty unless the plan splits_ffn()
+  ModelLayers layers;  // if the plan splits_ffn() those of attention chips, and the experts' are in
+  std::vector<LoweredExperts> experts_apart;  // by kind; else empty
   std::vector<AttentionShape> attention;      // by kind of block; empty if it has none, or cp is 1
   LoweredLayer embedding;
   std::vector<LoweredBlock> blocks;  // by kind

@@ -434,8 +434,8 @@ std::array<Bytes, kMostAxes> planned_bytes_of_split(
   for (const PlannedMicrobatch& microbatch : microbatches) {
     tensor += Bytes(TensorBytesOfPass(microbatch.plan, microbatch.layers).of_blocks());
     for (const std::uint32_t kind : microbatch.layers.kind_of_block) {
-      if (!microbatch.layers.blocks[kind].routing) continue;
-      expert += bytes_of_split_layer(whole, microbatch.exchange);
+      const Layer& block = microbatch.layers.blocks[kind];
+      if (block.routing) expert += bytes_of_split_layer(microbatch.plan, *block.routing);
     }
   }
   std::array<Bytes, kMostAxes> bytes{};

@@ -39,7 +39,6 @@ std::array<Bytes, kMostAxes> planned_bytes(const ModelSpec& model, const Paralle
 struct PlannedMicrobatch {
   const ParallelPlan& plan;
   const ModelLayers& layers;
-  const ExpertExchange& exchange;
 };
 
 // Likewise for such a pass. `whole` and `ends`: plan and layers of the whole batch, of which only

@@ -82,6 +82,13 @@ class SplitProgram {
     return builder_.add(op);
   }
 
+  // Copies or results lie in memory from the start of one op to the end of another.
+  void hold_between(OpRef from, OpRef to, Bytes bytes) {
+    const auto category = MemoryCategory::kBuffers;
+    builder_.change_memory(from, {.category = category, .at_end = false, .bytes = bytes});
+    builder_.change_memory(to, {.category = category, .at_end = true, .bytes = bytes});
+  }
+
   Program build() && { return std::move(builder_).build(); }
 
  private:
@@ -141,12 +148,25 @@ CutBlock cut(const LoweredLayer& block) {
   return result;
 }
 
+// What lies in memory of a chip while it travels or waits: copies of tokens, and results.
+struct InFlight {
+  Bytes copies{};
+  Bytes results{};
+};
+
+// Takes what is counted as in flight out of the workspace of a step that reads or makes it.
+void take_from_workspace(Bytes in_flight, LayerStep& step) {
+  step.workspace -= std::min(step.workspace, in_flight);
+}
+
 // A size of micro-batch.
 struct PassPart {
   ParallelPlan plan;  // with its requests
   ExpertExchange exchange;
   LoweredModel lowered;
   std::vector<CutBlock> blocks;  // by kind
+  InFlight at_attention{};
+  InFlight at_experts{};
 };
 
 class SplitPass {
@@ -174,7 +194,7 @@ class SplitPass {
     std::vector<PlannedMicrobatch> planned;
     for (const std::size_t microbatch : microbatches_) {
       const PassPart& part = parts_[microbatch];
-      planned.push_back({part.plan, part.lowered.layers, part.exchange});
+      planned.push_back({part.plan, part.lowered.layers});
     }
     graph_.planned_bytes = planned_bytes_of_split(plan_, whole_.layers, planned);
     return std::move(graph_);
@@ -201,8 +221,27 @@ class SplitPass {
     for (const LoweredBlock& block : part.lowered.blocks) {
       part.blocks.push_back(cut(block.in(BlockRecompute::kNone)));
     }
+    count_in_flight(part);
     parts_.push_back(std::move(part));
     return parts_.size() - 1;
+  }
+
+  void count_in_flight(PassPart& part) const {
+    const auto expert = static_cast<std::uint32_t>(plan_.mesh_ranks());
+    const InFlight pair{.copies = part.exchange.matrices[0].between(0, expert),
+                        .results = part.exchange.matrices[1].between(expert, 0)};
+    part.at_attention = {plan_.ffn_chips * pair.copies, plan_.ffn_chips * pair.results};
+    part.at_experts = {plan_.mesh_ranks() * pair.copies, plan_.mesh_ranks() * pair.results};
+    for (CutBlock& block : part.blocks) {
+      if (!block.dispatch) continue;
+      take_from_workspace(part.at_attention.copies, block.before.back());
+      take_from_workspace(part.at_attention.results, block.behind.front());
+    }
+    for (LoweredExperts& experts : part.lowered.experts_apart) {
+      for (LayerStep& step : experts.steps.forward) {
+        take_from_workspace(part.at_experts.copies + part.at_experts.results, step);
+      }
+    }
   }
 
   void place(const Places& places) {
@@ -246,27 +285,37 @@ class SplitPass {
       program.write(step, {.unit = "embedding"}, start);
     }
     std::vector<Track> tracks(microbatches_.size(), start);
-    std::vector<const CutBlock*> away(microbatches_.size(), nullptr);
+    struct Away {  // a micro-batch whose results have not been read
+      const CutBlock* block = nullptr;
+      OpRef combine{};
+    };
+    std::vector<Away> away(microbatches_.size());
     const auto come_back = [&](std::int32_t layer, std::size_t microbatch) {
-      const CutBlock* const block = std::exchange(away[microbatch], nullptr);
-      if (block == nullptr) return;
+      const Away one = std::exchange(away[microbatch], {});
+      if (one.block == nullptr) return;
+      Track& track = tracks[microbatch];
       const StepPlace place{"block", layer, static_cast<std::int32_t>(microbatch)};
-      for (const LayerStep& step : block->behind) program.write(step, place, tracks[microbatch]);
+      for (const LayerStep& step : one.block->behind) program.write(step, place, track);
+      program.hold_between(one.combine, *track.last_compute,
+                           parts_[microbatches_[microbatch]].at_attention.results);
     };
     for (std::int32_t layer = 0; layer < model_.layers; ++layer) {
       for (std::size_t microbatch = 0; microbatch < tracks.size(); ++microbatch) {
         Track& track = tracks[microbatch];
         come_back(layer - 1, microbatch);
-        const CutBlock& block = parts_[microbatches_[microbatch]].blocks[kind_of_block(layer)];
+        const PassPart& part = parts_[microbatches_[microbatch]];
+        const CutBlock& block = part.blocks[kind_of_block(layer)];
         const StepPlace place{"block", layer, static_cast<std::int32_t>(microbatch)};
         for (const LayerStep& step : block.before) program.write(step, place, track);
         if (!block.dispatch) continue;
         const OpRef sent =
             program.post(*block.dispatch, place, std::move(track.waits), track.last_compute);
         track.waits.clear();
+        program.hold_between(*track.last_compute, sent, part.at_attention.copies);
         for (const LayerStep& step : block.beside) program.write(step, place, track);
-        track.waits.push_back(after(program.post(*block.combine, place, {after(sent)}, {})));
-        away[microbatch] = &block;
+        const OpRef combine = program.post(*block.combine, place, {after(sent)}, {});
+        track.waits.push_back(after(combine));
+        away[microbatch] = {&block, combine};
       }
     }
     Track end;
@@ -282,7 +331,7 @@ class SplitPass {
     return std::move(program).build();
   }
 
-  // Experts are ready for every micro-batch before it comes.
+  // The experts' side of a dispatch is posted ahead: it waits for nothing but the dispatch before.
   Program experts(const LaneCommunicators& communicators, GraphTables& tables) const {
     SplitProgram program(graph_.stage_names[1],
                          {Lane::kExpertTensor, Lane::kDispatch, Lane::kCombine}, communicators,
@@ -295,12 +344,16 @@ class SplitPass {
         if (!block.dispatch) continue;
         const StepPlace place{"block", layer, static_cast<std::int32_t>(microbatch)};
         Track track;
-        track.waits = {after(program.post(*block.dispatch, place, {}, {}))};
+        const OpRef dispatch = program.post(*block.dispatch, place, {}, {});
+        track.waits = {after(dispatch)};
         for (const LayerStep& step :
              part.lowered.experts_apart[kind_of_block(layer)].steps.forward) {
           program.write(step, place, track);
         }
-        program.post(*block.combine, place, std::move(track.waits), track.last_compute);
+        const OpRef computed = *track.last_compute;
+        const OpRef combine = program.post(*block.combine, place, std::move(track.waits), computed);
+        program.hold_between(dispatch, computed, part.at_experts.copies);
+        program.hold_between(computed, combine, part.at_experts.results);
       }
     }
     return std::move(program).build();

@@ -16,7 +16,8 @@ void check_training(const ParallelPlan& plan, Rules& rules) {
   const std::string but = ", but the plan is of training: leave it out, or give inference";
   for (const auto& [field, value] :
        {std::pair{"context", plan.context}, std::pair{"prefill_tokens", plan.prefill_tokens},
-        std::pair{"prefill_context", plan.prefill_context}}) {
+        std::pair{"prefill_context", plan.prefill_context},
+        std::pair{"ffn_chips", plan.ffn_chips}}) {
     rules.require(value == 0, field, "is " + std::to_string(value) + but);
   }
   rules.require(
@@ -113,6 +114,7 @@ void check_cache_split(const ParallelPlan& plan, const ModelSpec& model, Rules& 
 // Checks experts on chips of their own.
 void check_split(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   if (!plan.splits_ffn()) return;
+  constexpr std::int64_t kMostSplitRanks = 4096;  // pairs of them are listed
   const ExpertSpec& experts = model.experts;
   const std::string chips = std::to_string(plan.ffn_chips);
   const std::string with = ", but ffn_chips is " + chips + ": ";
@@ -123,6 +125,10 @@ void check_split(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
                     "ep x etp = " + chips + " with ep a divisor of the " +
                     std::to_string(experts.routed) + " experts and etp one of their width, " +
                     std::to_string(experts.intermediate));
+  rules.require(plan.ranks() <= kMostSplitRanks, "ffn_chips",
+                "is " + chips + ", which makes " + std::to_string(plan.ranks()) +
+                    " ranks; a pass with experts on chips of their own has at most " +
+                    std::to_string(kMostSplitRanks));
   const auto refuse = [&](bool given, const char* field, const std::string& is,
                           const std::string& accepted) {
     rules.require(!given, field, is + with + accepted);
@@ -233,11 +239,14 @@ std::vector<RequestBatch> microbatches_of(const RequestBatch& batch, std::int64_
   std::vector<RequestBatch> result;
   for (std::int64_t i = 0; i < count; ++i) {
     RequestBatch part{.groups = {}, .cache = batch.cache};
-    for (const RequestGroup& group : batch.groups) {
-      const bool by_tokens = !group.generates && group.sequences < count;
+    for (std::size_t g = 0; g < batch.groups.size(); ++g) {
+      const RequestGroup& group = batch.groups[g];
+      const bool by_tokens = !group.generates && group.sequences % count != 0;
       const std::int64_t whole = by_tokens ? group.queries : group.sequences;
-      const std::int64_t begin = whole * i / count;
-      const std::int64_t size = whole * (i + 1) / count - begin;
+      // What does not divide goes to the last parts of one group and the first of the next.
+      const std::int64_t round = g % 2 == 0 ? 0 : count - 1;
+      const std::int64_t begin = (whole * i + round) / count;
+      const std::int64_t size = (whole * (i + 1) + round) / count - begin;
       if (size == 0) continue;
       RequestGroup own = group;
       (by_tokens ? own.queries : own.sequences) = size;
@@ -247,6 +256,12 @@ std::vector<RequestBatch> microbatches_of(const RequestBatch& batch, std::int64_
     if (!part.groups.empty()) result.push_back(std::move(part));
   }
   return result;
+}
+
+std::int64_t count_of_microbatches(const ParallelPlan& plan) {
+  if (!plan.splits_ffn()) return 1;
+  return static_cast<std::int64_t>(
+      microbatches_of(requests_of(plan), plan.pass_microbatches).size());
 }
 
 Bytes cache_of_layers(const ModelSpec& model, const RequestBatch& batch, std::int64_t tensor,

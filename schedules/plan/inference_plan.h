@@ -22,11 +22,15 @@ void complete_inference(const ModelSpec& model, ParallelPlan& plan);
 // Returns the requests of one replica. REQUIRES: plan.is_inference(), and no problem.
 RequestBatch requests_of(const ParallelPlan& plan);
 
-// Returns the micro-batches of a pass with `parts` of them, none of them empty. Requests are
-// divided as evenly as whole ones can be. Fewer prompts than parts are cut along their tokens: each
-// part attends to those before it, which its layer has computed by then. Of a prompt every part
-// counts an output (RequestGroup::outputs()).
+// Returns the micro-batches of a pass with at most `parts` of them, none of them empty. Requests
+// that generate are divided as evenly as whole ones can be, prompts likewise if `parts` divides
+// them. Other prompts are all cut along their tokens: each part attends to those before it, which
+// its layer has computed by then. Of a prompt every part counts an output
+// (RequestGroup::outputs()).
 std::vector<RequestBatch> microbatches_of(const RequestBatch& batch, std::int64_t parts);
+
+// Returns how many there are: 1 without ffn_chips. REQUIRES: as requests_of().
+std::int64_t count_of_microbatches(const ParallelPlan& plan);
 
 // Returns what a chip of a group of `tensor` keeps of the requests in the layers from `first` up to
 // `end`: the fullest, where requests are divided. `context`: ranks that divide each request's

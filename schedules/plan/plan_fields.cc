@@ -206,8 +206,10 @@ void add_inference(Table& table) {
        .advice = "As many that the experts take as long as attention does (docs/inference.md). The "
                  "requests of all attention chips then meet at few experts, whose weights are read "
                  "once for more tokens.",
-       .rules = "Needs inference and a model with routed experts; ep x etp = ffn_chips; cp and pp "
-                "are 1; dispatch all_to_all; no map.",
+       .rules = "Needs inference and a model with routed experts, evenly loaded and without a "
+                "capacity; ep x etp = ffn_chips; cp and pp are 1; sequence_parallel with tp above "
+                "1; dispatch all_to_all, cache_split heads; no map, no host_launch_cost. At most "
+                "4,096 ranks.",
        .unset = "experts are on the chips of all other layers"});
   table.add(
       "pass_microbatches", &Plan::pass_microbatches, Limits::between(1, 64),
@@ -215,7 +217,9 @@ void add_inference(Table& table) {
                "works on others (ping-pong pipeline).",
        .advice = "2 where tokens travel in no time, 3 or 4 to hide their way. More make kernels "
                  "small, and each part reads the weights again.",
-       .rules = "Above 1 needs ffn_chips. A pass of fewer tokens has as many parts as tokens."});
+       .rules =
+           "Above 1 needs ffn_chips. A pass has no more parts than requests that generate, or "
+           "tokens of a prompt. With tp the tokens of a part are padded to a multiple of tp."});
 }
 
 void add_tensor(Table& table) {

@@ -13,9 +13,11 @@ namespace stepsim {
 
 struct KvRoom {
   std::int64_t blocks = 0;  // of a replica; 0: not one fits
-  Bytes of_block{};   // on the fullest chip that keeps any; of experts alone, if they don't fit
-  Bytes available{};  // there, for all blocks; may be below zero
-  Bytes others{};     // there: weights, buffers of the largest pass, context and libraries
+  Bytes of_block{};         // on the fullest chip that keeps any
+  Bytes available{};        // there, for all blocks; may be below zero
+  // There: weights, buffers of the largest pass, context and libraries; of a chip of experts, if
+  // those don't fit.
+  Bytes others{};
 };
 
 // Returns what a token takes in the cache on a chip of the stage that keeps most. With caches by

@@ -122,6 +122,11 @@ Bid bid_direct(const CollectiveTask& task, const GroupShape& shape) {
         return AutoBid{bytes, "shards are unequal, so every member sends straight to all" +
                                   why_not_shared(task)};
       }
+      if (task.experts && task.experts->expert_chips > 0) {
+        return AutoBid{bytes,
+                       "senders and receivers are different members, which keep all of their "
+                       "messages in flight"};
+      }
       if (shape.members() > kDirectMembers) return std::nullopt;
       return AutoBid{bytes, "on switches, up to " + std::to_string(kDirectMembers) +
                                 " members send everything at once" + why_not_shared(task)};

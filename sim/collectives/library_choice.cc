@@ -247,6 +247,12 @@ Share share_of(const CommunicationLibrary& library, const CollectiveTask& task, 
                     task.op == CollectiveOp::kReduce;
   const std::int64_t passes = task.op == CollectiveOp::kAllReduce ? 2 : 1;
   share.sent = once ? task.bytes : passes * (n - 1) * share.part;
+  if (task.experts && task.experts->expert_chips > 0) {  // of the busiest member
+    const std::int64_t chips = task.experts->expert_chips;
+    share.peers = static_cast<std::uint32_t>(std::max(chips, n - chips));
+    share.part = task.bytes / std::int64_t{share.peers};
+    share.sent = task.bytes;
+  }
   share.copy_engines = library.copy_engines && links.nodes == 1 && can_use_copy_engines(task.op);
   return share;
 }
@@ -368,7 +374,8 @@ ExchangedTokens exchanged_by(const ExpertHalf& half, const GroupLinks& links) {
 }
 
 // Returns the parts of an all-to-all's bytes that a member sends to others of its node and to other
-// nodes. To experts on chips of their own it sends all of them, to other nodes if there are any.
+// nodes. To experts on chips of their own it sends all of them; over nodes these are taken to be
+// in other nodes.
 struct SentBytes {
   double inside = 0;
   double leaving = 0;

@@ -123,6 +123,9 @@ TEST(SplitPassTest, RanksThatShareExpertsGatherCopies) {
   plan.etp = 2;
   const SplitRun run = run_of(plan, mixed_model(), cluster);
   EXPECT_EQ(ops_on(run.graph.programs[1], "etp"), 2 * 2 * kExpertLayers);
+  // There, to the other of the two that share, and back: 48 tokens of 2 copies each time.
+  EXPECT_EQ(run.result.bytes_by_axis[static_cast<std::size_t>(Axis::kExpert)],
+            kExpertLayers * 4 * 48 * 2 * Bytes(2 * 512));
   EXPECT_EQ(*run.graph.planned_bytes, run.result.bytes_by_axis);
 }
 
@@ -201,12 +204,56 @@ TEST(SplitPassTest, TakesAsLongAsTwoMachinesByTurns) {
   }
 }
 
-TEST(SplitPassTest, MicrobatchesHideTheWay) {
-  const Cluster cluster = one_node(6, 2_GBps);
-  const auto time = [&](std::int64_t microbatches) {
-    return run_of(split_plan(4, 2, microbatches), mixed_model(), cluster).result.step_time;
+// Experts multiply the copies of all tokens, not of those that pad a tensor group's.
+TEST(SplitPassTest, ExpertsMultiplyEveryCopyOnce) {
+  const ModelSpec model = mixed_model();
+  const auto flops = [&](ParallelPlan plan, int chips) {
+    const OpGraph graph = run_of(std::move(plan), model, one_node(chips, 100_GBps)).graph;
+    double sum = 0;
+    for (const Op& op : graph.programs[1].ops) {
+      if (op.kind != OpKind::kCompute) continue;
+      for (const Kernel& kernel : graph.compute_works[op.work].kernels) {
+        sum += kernel.flops.value();
+      }
+    }
+    return sum * static_cast<double>(chips == 6 ? 2 : 4);
   };
-  EXPECT_LT(time(2), time(1));
+  // 4 layers, 48 tokens of 2 copies, three matrices.
+  const double all = 4.0 * 48 * 2 * 3 * 2 * 512 * 256;
+  EXPECT_DOUBLE_EQ(flops(split_plan(4, 2, 1), 6), all);
+  EXPECT_DOUBLE_EQ(flops(split_plan(4, 2, 5), 6), all) << "parts are unequal";
+  ParallelPlan shared = split_plan(4, 4, 2);
+  shared.ep = shared.etp = 2;
+  EXPECT_DOUBLE_EQ(flops(shared, 8), all);
+  ParallelPlan tensor = split_plan(2, 4, 8);  // 1 or 2 requests a part: half of them are padded
+  tensor.tp = 2;
+  tensor.sequence_parallel = true;
+  EXPECT_DOUBLE_EQ(flops(tensor, 8), all / 2);
+}
+
+// 66 chips send to 4: each has 4 messages, not one for every member.
+TEST(SplitPassTest, ManyChipsSendToFewAtOnce) {
+  const ModelSpec model = mixed_model();
+  const auto time = [&](std::int64_t dp) {
+    ParallelPlan plan = split_plan(dp, 4, 1);
+    plan.global_batch = dp;
+    return to_seconds(
+        run_of(plan, model, one_node(static_cast<int>(dp) + 4, 100_GBps, 1us)).result.step_time);
+  };
+  EXPECT_LT(time(66), 1.2 * time(58));
+}
+
+// In flight: copies from when they are made to when they have left, results until they are read.
+TEST(SplitPassTest, WhatTravelsLiesInMemory) {
+  const Cluster cluster = one_node(6, 2_GBps);
+  const ModelSpec model = mixed_model();
+  const auto buffers = [&](std::size_t rank) {
+    const SplitRun run = run_of(split_plan(4, 2, 2), model, cluster);
+    return run.result.memory_peaks[rank]
+        .by_category[static_cast<std::size_t>(MemoryCategory::kBuffers)];
+  };
+  const Bytes copies(4 * 6 * 2 / 2 * 2 * model.hidden);  // of a part, on a chip of experts
+  EXPECT_GE(buffers(5), 2 * copies) << "one part computes, the other one arrives";
 }
 
 TEST(SplitPassTest, MicrobatchesDivideRequestsOrPrompts) {
@@ -223,6 +270,14 @@ TEST(SplitPassTest, MicrobatchesDivideRequestsOrPrompts) {
   EXPECT_EQ(parts[0].groups[0], (RequestGroup{.queries = 33, .cached = 7}));
   EXPECT_EQ(parts[1].groups[0], (RequestGroup{.queries = 33, .cached = 40}));
   EXPECT_EQ(parts[2].groups[0], (RequestGroup{.queries = 34, .cached = 73}));
+
+  // What does not divide is on different parts.
+  const RequestBatch mixed{
+      .groups = {{.sequences = 3, .cached = 9, .generates = true}, {.sequences = 3, .queries = 7}}};
+  const std::vector<RequestBatch> halves = microbatches_of(mixed, 2);
+  ASSERT_EQ(halves.size(), 2U);
+  EXPECT_EQ(halves[0].tokens(), 1 + 3 * 4);
+  EXPECT_EQ(halves[1].tokens(), 2 + 3 * 3);
 }
 
 TEST(SplitPassTest, RefusesWhatItDoesNotModel) {
@@ -248,6 +303,13 @@ TEST(SplitPassTest, RefusesWhatItDoesNotModel) {
   plan.host_launch_cost = 5us;
   plan.tp = 2;
   EXPECT_EQ(fields(plan, model), (Fields{"dispatch", "host_launch_cost", "sequence_parallel"}));
+  ParallelPlan training = split_plan(4, 4, 2);
+  training.inference = Inference::kNone;
+  training.sequence = 128;
+  training.context = 0;
+  training.global_batch = 4;
+  training.ep = 4;
+  EXPECT_EQ(fields(training, model), Fields{"ffn_chips"});
   ModelSpec skewed = model;
   skewed.experts.load = {2, 1, 1, 1, 1, 1, 1, 1};
   EXPECT_EQ(fields(split_plan(4, 4, 1), skewed), Fields{"ffn_chips"});

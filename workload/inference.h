@@ -44,9 +44,9 @@
 // With sequence parallelism the tensor group divides the tokens of norms, residuals and the router;
 // tokens that it does not divide are padded.
 //
-// With experts on chips of their own (Shard::sending_replicas) the tensor group divides the tokens of
-// norms, router and residuals, each chip sends its own ones there, and the experts' op has those of
-// all replicas.
+// With experts on chips of their own (Shard::sending_replicas) the tensor group divides the tokens
+// of norms, router and residuals, each chip sends its own ones there, and the experts' op has those
+// of all replicas.
 //
 // Nothing is kept for a backward. Not modelled: sequences of unequal length in a group (give the
 // mean), modules of multi-token prediction (a draft is a pass of its own), pages of the cache.

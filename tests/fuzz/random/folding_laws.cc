@@ -83,7 +83,13 @@ std::string difference(const SimulationResult& folded, const SimulationResult& w
       return std::tuple(peak.bytes, peak.at, peak.by_category, peak.op);
     };
     if (key(folded.memory_peaks[rank]) != key(whole.memory_peaks[rank])) {
-      return fmt::format("the peak of rank {}", rank);
+      const MemoryPeak& one = folded.memory_peaks[rank];
+      const MemoryPeak& other = whole.memory_peaks[rank];
+      return fmt::format("the peak of rank {}: {} bytes at {} ps, op {}, not {} at {}, op {}", rank,
+                         one.bytes.value(), one.at.since_start.count(),
+                         one.op ? static_cast<int>(one.op->index()) : -1, other.bytes.value(),
+                         other.at.since_start.count(),
+                         other.op ? static_cast<int>(other.op->index()) : -1);
     }
   }
   if (folded.host_peaks != whole.host_peaks) return "peaks of hosts";

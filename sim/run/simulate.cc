@@ -382,7 +382,9 @@ class Simulation {
       repeated_ops_ += ops;
       streams_.skip(stream, ops);
     }
+    const Time before = passed();
     skipped_ += times * skip.period;
+    memory_.skip(before, passed());
     if (latest_) latest_ = Time{latest_->since_start - times * skip.period};
     repeats_->forget(now());
     for (std::uint32_t stream = 0; stream < streams_.count(); ++stream) woken_.emplace_back(stream);

@@ -94,6 +94,34 @@ void expect_equal(const SimulationResult& some, const SimulationResult& all) {
   }
 }
 
+// The embedding of the next micro-batch is gathered in the instant in which the last one ends. A
+// skip there must not make two instants of it: what is gathered and what is let go never lay in
+// memory together.
+TEST(RepeatsTest, ASkipDoesNotCutAnInstantInTwo) {
+  const InputOnDisk file(R"({
+    "model": {"name": "small", "layers": 2, "hidden": 128, "intermediate": 96, "heads": 1,
+              "kv_heads": 1, "head_dim": 64, "vocabulary": 32000, "learned_positions": 32,
+              "gated_mlp": false, "head_projection": true, "causal": false},
+    "cluster": {"name": "pairs",
+      "chip": {"name": "made", "peak": [{"type": "bf16", "throughput": "100TFLOPS"},
+                                        {"type": "fp32", "throughput": "20TFLOPS"},
+                                        {"type": "fp8", "throughput": "200TFLOPS"}],
+               "memory_bandwidth": "1TB/s", "memory_capacity": "80GB", "launch_overhead": "2us"},
+      "dragonfly": {"hosts_per_router": 2, "routers_per_group": 1, "global_links_per_router": 2,
+                    "groups": 2, "host_bandwidth": "25GB/s", "local_bandwidth": "900GB/s",
+                    "global_bandwidth": "50GB/s", "local_latency": "10us",
+                    "global_latency": "0s"}},
+    "plan": {"dp": 2, "pp": 2, "global_batch": 96, "sequence": 32, "order": "pp-cp-dp-tp",
+             "layout": "1*2", "zero": 3, "dtype": "fp32", "current_scaling": true,
+             "round_weights": true, "metric_losses": 2, "lora_rank": 64, "optimizer_bytes": 6,
+             "gradient_bytes": 2},
+    "simulation": {"fidelity": ["latency-bandwidth"]}})",
+                         ".json");
+  std::uint64_t skipped = 0;
+  EXPECT_EQ(broken_repeats(load_with_topology({.experiment = file.path()}), skipped), "");
+  EXPECT_GT(skipped, 1000U);
+}
+
 TEST(RepeatsTest, OneOpThatTakesLongerIsNotSkipped) {
   Lowered changed;
   const SimulationResult before = changed.simulated(true);

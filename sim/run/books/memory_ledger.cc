@@ -29,6 +29,12 @@ void MemoryLedger::change(RankId rank, Time now, OpId op, MemoryCategory categor
   state.total += bytes;
 }
 
+void MemoryLedger::skip(Time from, Time to) {
+  for (State& state : states_) {
+    if (state.changed_at == from) state.changed_at = to;
+  }
+}
+
 void MemoryLedger::look(State& state) {
   if (state.total <= state.peak.bytes) return;
   const Taken* most = nullptr;

@@ -25,6 +25,10 @@ class MemoryLedger {
   // of this rank.
   void change(RankId rank, Time now, OpId op, MemoryCategory category, Bytes bytes);  // +/-
 
+  // What comes at `to` belongs to the instant `from`: what lies in between only repeats what was
+  // before, so that this instant has no peak that was not seen before.
+  void skip(Time from, Time to);
+
   const MemoryBytes& balance(RankId rank) const { return states_[rank.index()].bytes; }
 
   // Returns the peaks, including the last instant of every rank.

@@ -91,6 +91,7 @@ class MixedTokens {
     Shard shard = part_.shard;
     shard.sequences = group.sequences;
     shard.sequence_length = group.queries;
+    shard.sequence_parallel = false;  // the group's own tokens needn't be a multiple of it
     const std::vector<LayerOp> ops = mixer_branch(part_of_model(own(), shard), kind_);
     return std::ranges::find(ops, "scan", &LayerOp::name)->forward;
   }
@@ -507,6 +508,7 @@ ModelLayers inference_layers(const ModelSpec& model, Shard shard, const RequestB
 TokenMixing::TokenMixing(const ModelSpec& model, const Shard& shard, DataType cache)
     : model_(model), shard_(shard), cache_(cache) {
   shard_.sequences = shard_.sequence_length = 1;
+  shard_.sequence_parallel = false;  // these kernels have all tokens
   for (const BlockKind& kind : kinds_of(model)) {
     kinds_.push_back({.kind = kind, .own = as_in(model, kind)});
     for (const LayerOp& op : mixer_branch(part_of_model(kinds_.back().own, shard_), kind)) {

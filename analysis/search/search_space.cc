@@ -108,13 +108,14 @@ PlanOrReason SearchSpace::draft(std::uint64_t number, const ParallelPlan& base,
   }
   if (derives_dp_) {
     const std::int64_t others = plan.tp * plan.cp * plan.pp;
-    if (others < 1 || chips % others != 0) {
+    const std::int64_t left = chips - plan.ffn_chips;
+    if (others < 1 || left < 1 || left % others != 0) {
       return refuse("chips",
                     "tp x cp x pp = " + std::to_string(others) + " does not divide the " +
-                        std::to_string(chips) + " chips",
-                    {"tp", "cp", "pp"});
+                        std::to_string(left) + " chips",
+                    {"tp", "cp", "pp", "ffn_chips"});
     }
-    plan.dp = chips / others;
+    plan.dp = left / others;
   }
   const bool divides =
       plan.pp >= 1 && model.layers % std::max<std::int64_t>(1, stages_of(plan)) == 0;

@@ -1,6 +1,7 @@
 #include "experiment/pass_times.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -15,6 +16,17 @@ Duration between(std::int64_t low, Duration at_low, std::int64_t high, Duration 
   const double share = static_cast<double>(tokens - low) / static_cast<double>(high - low);
   const double rise = static_cast<double>((at_high - at_low).count());
   return at_low + Duration(std::llround(rise * share));
+}
+
+// Returns two numbers of tokens in between, at which a line from `low` to `high` misses most. Times
+// of matmuls step up where another tile begins. The ends of wide intervals are multiples of tiles,
+// and so a line lies below the steps: the first number begins a tile, the second fills one.
+std::array<std::int64_t, 2> probes(std::int64_t low, std::int64_t high) {
+  constexpr std::int64_t kTile = 128;
+  const std::int64_t third = low + (high - low) / 3;
+  const std::int64_t two_thirds = low + 2 * (high - low) / 3;
+  if (high - low <= kTile) return {third, two_thirds};
+  return {third / kTile * kTile + 1, two_thirds / kTile * kTile};
 }
 
 }  // namespace
@@ -143,7 +155,7 @@ bool PassTimes::is_straight(Curve& curve, std::int64_t low, std::int64_t high) {
   if (curve.straight.contains({low, high})) return true;
   const Duration at_low = point(curve, low);
   const Duration at_high = point(curve, high);
-  for (const std::int64_t tokens : {low + (high - low) / 3, low + 2 * (high - low) / 3}) {
+  for (const std::int64_t tokens : probes(low, high)) {
     const Duration exact = point(curve, tokens);
     const Duration off = between(low, at_low, high, at_high, tokens) - exact;
     const double error = static_cast<double>(off.count()) / static_cast<double>(exact.count());

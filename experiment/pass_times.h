@@ -30,7 +30,8 @@
 // interpolated over their mean context.
 //
 // P, D and G are simulated where they are asked for, and interpolated between points n and 2 n or
-// nearer once two passes in between were simulated that the line misses by at most `kMostError`.
+// nearer once two passes in between were simulated that the line misses by at most `kMostError`: in
+// wide intervals one whose matmuls just begin a tile, and one whose matmuls fill theirs.
 // Precision::kExact simulates every batch.
 //
 // REQUIRES of the experiment: a plan of inference without problems; of batches, with context ranks:

@@ -126,6 +126,17 @@ TEST(PassTimesTest, PromptsThatContextRanksDivide) {
   }
 }
 
+// Times step up where a matmul begins another tile, and prompts end anywhere.
+TEST(PassTimesTest, PromptsThatEndInsideATile) {
+  const Experiment experiment = dividing_prompts("llama3-8b", "tp=4,cp=2");
+  PassTimes times(experiment, cluster_for_steps(experiment), {});
+  for (std::int64_t tokens = 520; tokens < 9000; tokens += 212) {
+    const RequestBatch batch{.groups = {prompt(tokens)}};
+    EXPECT_NEAR(to_seconds(times.of(batch)) / to_seconds(times.simulated(batch)), 1, 0.005)
+        << tokens;
+  }
+}
+
 // In a ring messages and attention run side by side, so nothing is added up: each batch is
 // simulated once.
 TEST(PassTimesTest, RingsAreSimulatedOnce) {

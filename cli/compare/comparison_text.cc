@@ -109,7 +109,7 @@ void add_lines(const std::vector<ComparedRun>& runs, const RunComparison& compar
     for (std::size_t run = 0; run < runs.size(); ++run) {
       const auto& value = line.values[run];
       row += fmt::format("{:>{}}", value ? value_text(*value, line.unit) : "-", kCell);
-      if (run > 0) row += fmt::format("{:>{}}", change_text(line, run), kCell - 2);
+      if (run > 0) row += fmt::format("{:>{}}", change_text(line, run), kCell);
     }
     text.line("{}", row);
   }

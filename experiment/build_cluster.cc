@@ -15,7 +15,8 @@ Cluster cluster_for_steps(const Experiment& experiment) {
 
 Cluster cluster_for_steps(const Experiment& experiment, BuiltTopology built) {
   Cluster cluster = build_cluster(experiment.cluster, std::move(built), experiment.plan.offloads());
-  cluster.chip = with_sm_margin(sustained(cluster.chip), experiment.plan.sm_margin);
+  const ParallelPlan& plan = experiment.plan;
+  cluster.chip = with_sm_margin(sustained(slowest_of(plan.ranks(), cluster.chip)), plan.sm_margin);
   return cluster;
 }
 

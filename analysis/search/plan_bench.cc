@@ -104,9 +104,15 @@ SimulatedPlan PlanBench::simulated(const ParallelPlan& plan, const SearchOptions
   }
 }
 
+PlanBench::HardwareKey PlanBench::key_of(const ParallelPlan& plan) const {
+  const std::optional<PowerLimit>& power = place_.base.cluster.chip.power;
+  const bool differ = power && power->energy_spread > 0;
+  return {plan.offloads(), plan.sm_margin, differ ? plan.ranks() : 0};
+}
+
 PlanBench::Hardware& PlanBench::hardware(const ParallelPlan& plan) {
   const std::scoped_lock lock(mutex_);
-  std::unique_ptr<Hardware>& made = hardware_[{plan.offloads(), plan.sm_margin}];
+  std::unique_ptr<Hardware>& made = hardware_[key_of(plan)];
   if (!made) {
     Experiment experiment = place_.base;
     experiment.plan = plan;

@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "analysis/search/plan_bounds.h"
@@ -51,19 +50,29 @@ class PlanBench {
   double cost(Duration step, std::int64_t chips) const;  // of a step
 
  private:
-  // The hardware of plans that offload, or leave units to communication, is another.
+  // What of a plan changes the hardware: hosts, units left to communication, and the number of
+  // chips of which the slowest counts.
+  struct HardwareKey {
+    bool offloads = false;
+    std::int64_t sm_margin = 0;
+    std::int64_t chips = 0;  // 0: chips do not differ
+
+    auto operator<=>(const HardwareKey&) const = default;
+  };
+
   struct Hardware {
     Cluster cluster;
     std::unique_ptr<PlanBounds> bounds;
   };
 
+  HardwareKey key_of(const ParallelPlan& plan) const;
   Hardware& hardware(const ParallelPlan& plan);
   FoundPlan found(const Experiment& experiment, const Cluster& cluster,
                   const SimulatedExperiment& done, const SearchOptions& options) const;
 
   const SearchPlace& place_;
   std::mutex mutex_;  // guards hardware_
-  std::map<std::pair<bool, std::int64_t>, std::unique_ptr<Hardware>> hardware_;
+  std::map<HardwareKey, std::unique_ptr<Hardware>> hardware_;
 };
 
 }  // namespace stepsim

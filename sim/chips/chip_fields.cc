@@ -252,10 +252,15 @@ FieldTable<PowerLimit> make_power_fields() {
             {.help = "What everything but arithmetic draws in a step: leakage, memory, links.",
              .advice = "About a fifth of the limit."});
   table.add("joules_per_teraflop", &PowerLimit::joules_per_teraflop, Limits::at_least(0),
-            {.help = "Energy of 10^12 operations on 16-bit operands at the clock of the peaks. "
-                     "Narrower operands take less in proportion to their bits.",
+            {.help = "Energy of 10^12 operations on 16-bit operands at the clock of the peaks, the "
+                     "mean of chips. Narrower operands take less in proportion to their bits.",
              .advice = "It belongs to a process and architecture. Fit it to steps on one chip and "
                        "take it over to its sisters."});
+  table.add("energy_spread", &PowerLimit::energy_spread, Limits::share(),
+            {.help = "By how much the energy of an operation differs between chips of a kind: "
+                     "standard deviation over the mean. A step waits for the slowest of its "
+                     "chips, and large clusters have slower ones.",
+             .advice = "0.045 is a time of 1.5 % at the power limit."});
   return table;
 }
 

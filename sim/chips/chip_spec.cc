@@ -258,7 +258,7 @@ double sustained_clock(const ChipSpec& chip, DataType type, double busy) {
   if (!chip.power || type == DataType::kFp32) return 1;
   const PowerLimit& power = *chip.power;
   const double narrower = static_cast<double>(bits_of(type)) / kHalfPrecision;
-  const double energy = power.joules_per_teraflop * 1e-12 * narrower * std::sqrt(narrower);
+  const double energy = power.joules_per_teraflop * 1e-12 * narrower;
   const double at_full_clock = energy * chip.peak_of(type).value() * busy;
   const double budget = power.limit_watts - power.idle_watts;
   return at_full_clock > budget ? std::cbrt(budget / at_full_clock) : 1;
@@ -284,6 +284,14 @@ ChipSpec sustained(const ChipSpec& chip) {
   slow(efficiency.attention_forward_fraction);
   slow(efficiency.attention_backward_fraction);
   return slower;
+}
+
+ChipSpec slowest_of(std::int64_t chips, const ChipSpec& chip) {
+  ChipSpec slowest = chip;
+  if (!slowest.power) return slowest;
+  slowest.power->joules_per_teraflop *=
+      1 + slowest.power->energy_spread * expected_largest_normal(chips);
+  return slowest;
 }
 
 ChipSpec with_sm_margin(const ChipSpec& chip, std::int64_t units) {

@@ -111,17 +111,25 @@ struct CommunicationUnits {
 // clock (the voltage follows the clock):
 //
 //   idle + energy x peak x busy x clock^3 <= limit,   clock <= 1,
-//   energy = joules_per_teraflop x (bits / 16)^1.5
+//   energy = joules_per_teraflop x bits / 16
 //
 // A multiplier takes energy as the square of its bits, moving operands in proportion to them
-// (Horowitz, "Computing's Energy Problem", ISSCC 2014): 1.5 lies between. The clock is in parts of
-// the one that the peaks are stated at. It holds for a class of kernels (matmuls of a type,
-// attention) and `busy` is the share of the peak that large ones reach: a step's kernels are
+// (Horowitz, "Computing's Energy Problem", ISSCC 2014), and sums stay fp32 whatever the operands.
+// Runs that were made in 16 and in 8 bits ask for a proportion (docs/accuracy.md). The clock is in
+// parts of the one that the peaks are stated at. It holds for a class of kernels (matmuls of a
+// type, attention) and `busy` is the share of the peak that large ones reach: a step's kernels are
 // shorter than the time in which the clock settles, but each class draws what it draws.
+//
+// Chips of one kind differ in the energy of an operation, and so in the clock at which they reach
+// the limit. A step that waits for all of its chips runs at the clock of the one that takes most:
+// energy x (1 + energy_spread x z) with the z of slowest_of().
+//
+// Not modelled: which chip it is (all take its clock), and the temperature of each.
 struct PowerLimit {
   double limit_watts = 0;
   double idle_watts = 0;           // all but arithmetic: leakage, memory, links
-  double joules_per_teraflop = 0;  // of 16-bit operands at the clock of the peaks
+  double joules_per_teraflop = 0;  // of 16-bit operands at the clock of the peaks, mean of chips
+  double energy_spread = 0;        // standard deviation over the mean, between chips
 };
 
 // Kernels of serving libraries: the first entry that fits a case holds for it.
@@ -165,6 +173,16 @@ double sustained_clock(const ChipSpec& chip, DataType type, double busy);
 // Returns the chip as it is in a long step: the fractions of the peak that matmuls and attention
 // reach at their sustained clocks.
 ChipSpec sustained(const ChipSpec& chip);
+
+// Returns the chip whose operations take most energy of `chips` ones that a step waits for.
+// REQUIRES: chips >= 1.
+ChipSpec slowest_of(std::int64_t chips, const ChipSpec& chip);
+
+// Returns by how many standard deviations the largest of n normal variates is expected to exceed
+// their mean: the quantile of (n - 3/8) / (n + 1/4) (Blom, "Statistical Estimates and Transformed
+// Beta-Variables", 1958; within 5 % of the exact expectation, 1 % from n = 8 on). 0 for n = 1.
+// REQUIRES: n >= 1.
+double expected_largest_normal(std::int64_t n);
 
 // Returns the chip with `units` of its units reserved for communication, even while there is none.
 // Arithmetic shrinks in proportion, and waves of tiles use the units that remain. Memory is

@@ -273,7 +273,7 @@ TEST_F(LoadExperimentTest, StepsRunOnUnitsThatAreNotCommunications) {
   ExperimentSource source = from("llama3-8b-dgx-h100-8");
   source.overrides.push_back("plan.sm_margin=33");
   LoadedExperiment loaded = load_with_topology(source);
-  const ChipSpec whole = sustained(loaded.experiment.cluster.chip);
+  const ChipSpec whole = sustained(slowest_of(8, loaded.experiment.cluster.chip));
   const Cluster cluster = cluster_for_steps(loaded.experiment, std::move(loaded.topology));
   EXPECT_EQ(cluster.chip.communication.margin, 33);
   EXPECT_EQ(cluster.chip.peak_of(DataType::kBf16).value(),

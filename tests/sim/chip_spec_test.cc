@@ -284,16 +284,47 @@ TEST(ChipSpecTest, PowerLimitsTheClockOfArithmeticAlone) {
       << "busy an eighth of the time, it draws 100 W at the full clock";
 }
 
-TEST(ChipSpecTest, NarrowTypesTakeLessEnergyThanTheirBitsSay) {
+// Half of the bits and twice the peak draw the same power, and reach the limit at the same clock.
+TEST(ChipSpecTest, EnergyIsInProportionToTheBitsOfOperands) {
   ChipSpec chip = round_chip();
   chip.set_peak(DataType::kFp8, 200_TFLOPS);
   chip.power = {.limit_watts = 150, .idle_watts = 50, .joules_per_teraflop = 8};
   EXPECT_DOUBLE_EQ(sustained_clock(chip, DataType::kBf16, 1), 0.5);
-  EXPECT_DOUBLE_EQ(sustained_clock(chip, DataType::kFp8, 1), 0.5 * std::cbrt(std::sqrt(2.0)));
+  EXPECT_DOUBLE_EQ(sustained_clock(chip, DataType::kFp8, 1), 0.5);
+  EXPECT_DOUBLE_EQ(sustained_clock(chip, DataType::kFp8, 0.5), 0.5 * std::cbrt(2.0));
   EXPECT_DOUBLE_EQ(sustained_clock(chip, DataType::kFp32, 1), 1);
   EXPECT_DOUBLE_EQ(sustained_clock(round_chip(), DataType::kBf16, 1), 1);
   chip.power->idle_watts = 150;
   EXPECT_EQ(check(chip).front().field, "power.limit_watts");
+}
+
+// Expectations of the largest of n normal variates: Harter, "Expected Values of Normal Order
+// Statistics", Biometrika 48 (1961), table 1.
+TEST(ChipSpecTest, TheLargestOfManyNormalVariatesGrowsSlowly) {
+  EXPECT_EQ(expected_largest_normal(1), 0);
+  EXPECT_NEAR(expected_largest_normal(2), 0.56419, 0.05 * 0.56419);
+  EXPECT_NEAR(expected_largest_normal(8), 1.42360, 0.01 * 1.42360);
+  EXPECT_NEAR(expected_largest_normal(100), 2.50759, 0.01 * 2.50759);
+  double before = 0;
+  for (std::int64_t n = 2; n <= 1 << 20; n *= 2) {
+    EXPECT_GT(expected_largest_normal(n), before) << n;
+    before = expected_largest_normal(n);
+  }
+}
+
+// At its limit a clock goes with the inverse cube root of the energy.
+TEST(ChipSpecTest, AStepWaitsForTheChipThatTakesMostEnergy) {
+  ChipSpec chip = round_chip();
+  EXPECT_FALSE(slowest_of(1024, chip).power) << "chips without a limit are alike";
+  chip.power = {.limit_watts = 150, .idle_watts = 50, .joules_per_teraflop = 8};
+  EXPECT_EQ(slowest_of(1024, chip).power->joules_per_teraflop, 8) << "no spread";
+  chip.power->energy_spread = 0.1;
+  EXPECT_EQ(slowest_of(1, chip).power->joules_per_teraflop, 8);
+  const ChipSpec slowest = slowest_of(1024, chip);
+  EXPECT_DOUBLE_EQ(slowest.power->joules_per_teraflop,
+                   8 * (1 + 0.1 * expected_largest_normal(1024)));
+  EXPECT_DOUBLE_EQ(sustained_clock(slowest, DataType::kBf16, 1),
+                   0.5 / std::cbrt(1 + 0.1 * expected_largest_normal(1024)));
 }
 
 // The units reach half of 1 TB/s, where the memory would give four fifths. Taking units away slows

@@ -105,6 +105,13 @@ FieldTable<MatmulEfficiency> make_matmul_fields() {
             {.help = "Fraction of this efficiency that a matmul reaches if it adds its result to "
                      "memory, as weight gradients do.",
              .advice = "Fit it to matmuls that accumulate in fp32."});
+  table.add("exposed_accumulation", &Matmul::exposed_accumulation, Limits::between(0, 1),
+            {.help = "A matmul that adds its result to memory, as weight gradients do, reads and "
+                     "writes sums. This share of what they have beyond 16 bits is moved while no "
+                     "unit multiplies.",
+             .advice = "Fit it to weight gradients of a few thousand tokens in fp32 "
+                       "(scripts/fit_accumulation.py): what they take more than the other matmuls "
+                       "of their layers. 0 loses nothing."});
   table.add("unaligned", &Matmul::unaligned, Limits::fraction(),
             {.help = "Fraction of this efficiency that a matmul reaches if rows of its matrices "
                      "(k or n elements) are not a multiple of 16 bytes.",

@@ -61,6 +61,11 @@ class TileCosts {
     }
     s_per_byte_ = 1 / (chip.bandwidth * efficiency.memory_fraction.value_or(chip.memory_fraction));
     if (bytes_ > 0 && !efficiency.memory_fraction) bytes_ += chip.memory_ramp;
+    if (kernel.accumulates) {
+      const Bytes narrow = kernel.batch * kernel.m * kernel.n * size_of(DataType::kBf16);
+      const auto more = static_cast<double>(2 * (kernel.written - narrow).value());
+      sums_s_ = efficiency.exposed_accumulation * std::max(0.0, more) * s_per_byte_;
+    }
     partial_bytes_ = static_cast<double>(2 * size_of(DataType::kFp32).value()) *
                      static_cast<double>(kernel.batch) * static_cast<double>(kernel.m) *
                      static_cast<double>(kernel.n);
@@ -82,7 +87,7 @@ class TileCosts {
     const double loading = (rows + columns * column_weight_) * part * s_per_operand_;
     const bool split = tile.parts > 1;
     const double partial = split ? partial_bytes_ * static_cast<double>(tile.parts) : 0;
-    return {.compute_s = waves * std::max(compute, loading),
+    return {.compute_s = waves * std::max(compute, loading) + sums_s_,
             .memory_s = (bytes_ + partial) * s_per_byte_,
             .start = split ? start_ + start_ / 2 : start_};
   }
@@ -97,6 +102,7 @@ class TileCosts {
   double s_per_operand_ = 0;  // element that one unit loads
   double column_weight_ = 1;  // of an element of the second operand, in those of the first
   double s_per_byte_ = 0;
+  double sums_s_ = 0;
   double partial_bytes_ = 0;  // of one part
 };
 

@@ -11,8 +11,12 @@
 //   loading  of a wave: (a + b) k / s elements at a unit's part of operand_bandwidth, from caches;
 //            those of a narrower second operand (Kernel::stored) count by their bits
 //   memory   each byte of the kernel once, and partial sums in fp32 (written and read by each part)
+//   sums     where the result is added to memory: exposed_accumulation x the time in which the
+//   memory
+//            reads and writes what sums have beyond 16 bits. A tile adds at its end, when its unit
+//            multiplies nothing.
 //
-//   time = max(waves x max(compute, loading), memory) + start, half more start for a split
+//   time = max(waves x max(compute, loading) + sums, memory) + start, half more start for a split
 //
 // The form is that of tile and wave quantisation (NVIDIA, "Matrix Multiplication Background User's
 // Guide"), with the loads of a unit beside its arithmetic. Cost of a call: O(tiles x splits), at
@@ -48,6 +52,7 @@ struct MatmulEfficiency {
   std::optional<double> memory_fraction{};
   std::optional<Duration> start{};
   double accumulating = 1;
+  double exposed_accumulation = 0;
   double unaligned = 1;
   Duration quantize_start{};
   double quantize_bytes = 0;

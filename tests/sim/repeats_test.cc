@@ -130,7 +130,7 @@ TEST(RepeatsTest, OneOpThatTakesLongerIsNotSkipped) {
       changed.graph.compute_works, {}, [](const ComputeWork& work) { return work.kernels.size(); });
   changed.graph.compute_works.push_back(*longest);
   ComputeWork& work = changed.graph.compute_works.back();
-  for (int i = 0; i < 6; ++i)
+  for (int i = 0; i < 30; ++i)
     work.kernels.insert(work.kernels.end(), longest->kernels.begin(), longest->kernels.end());
   op.work = static_cast<std::uint32_t>(changed.graph.compute_works.size() - 1);
   const SimulationResult some = changed.simulated(true);

@@ -20,6 +20,7 @@ constexpr double kLongWork = 5;            // seconds
 // "54.1 M"
 std::string short_count(std::uint64_t count) {
   const auto value = static_cast<double>(count);
+  if (count >= 1'000'000'000) return fmt::format("{:.3g} G", value / 1e9);
   if (count >= 1'000'000) return fmt::format("{:.3g} M", value / 1e6);
   if (count >= 10'000) return fmt::format("{:.3g} k", value / 1e3);
   return fmt::format("{}", count);

@@ -13,10 +13,6 @@ bool spans_nodes(const ParallelPlan& plan, const Places& places) {
   return ranks_of_expert_node(plan, places) < plan.ep;
 }
 
-bool has_prompts(const RequestBatch& batch) {
-  return !std::ranges::all_of(batch.groups, &RequestGroup::generates);
-}
-
 // Returns whether the library's low-latency kernels take the tokens of a chip.
 bool takes_low_latency(const ParallelPlan& plan, const CommunicationLibrary& library,
                        const Places& places) {
@@ -41,7 +37,8 @@ Dispatch dispatch_with_prompts(const ParallelPlan& plan, const CommunicationLibr
 Dispatch dispatch_of_pass(const ParallelPlan& plan, const CommunicationLibrary& library,
                           const Places& places) {
   if (plan.dispatch != Dispatch::kAuto) return plan.dispatch;
-  const bool is_quick = !has_prompts(requests_of(plan)) && takes_low_latency(plan, library, places);
+  const bool is_quick =
+      !requests_of(plan).has_prompts() && takes_low_latency(plan, library, places);
   return is_quick ? Dispatch::kAllToAll : dispatch_with_prompts(plan, library, places);
 }
 
@@ -54,7 +51,7 @@ ParallelPlan plan_of_pass(const ParallelPlan& plan, const CommunicationLibrary& 
   if (!sends_tokens) return own;
   const bool quick =
       own.dispatch == Dispatch::kAllToAll && takes_low_latency(plan, library, places);
-  const bool is_auto_prompt = plan.dispatch == Dispatch::kAuto && has_prompts(requests_of(plan));
+  const bool is_auto_prompt = plan.dispatch == Dispatch::kAuto && requests_of(plan).has_prompts();
   if (quick && !is_auto_prompt) {
     own.host_reads_counts = false;
     return own;

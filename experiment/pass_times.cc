@@ -18,15 +18,18 @@ Duration between(std::int64_t low, Duration at_low, std::int64_t high, Duration 
   return at_low + Duration(std::llround(rise * share));
 }
 
-// Returns two numbers of tokens in between, at which a line from `low` to `high` misses most. Times
+// Returns numbers of tokens in between, at which a line from `low` to `high` may miss most. Times
 // of matmuls step up where another tile begins. The ends of wide intervals are multiples of tiles,
-// and so a line lies below the steps: the first number begins a tile, the second fills one.
-std::array<std::int64_t, 2> probes(std::int64_t low, std::int64_t high) {
+// and so a line lies below the steps: every second number begins a tile, the others fill one.
+std::array<std::int64_t, 4> probes(std::int64_t low, std::int64_t high) {
   constexpr std::int64_t kTile = 128;
-  const std::int64_t third = low + (high - low) / 3;
-  const std::int64_t two_thirds = low + 2 * (high - low) / 3;
-  if (high - low <= kTile) return {third, two_thirds};
-  return {third / kTile * kTile + 1, two_thirds / kTile * kTile};
+  std::array<std::int64_t, 4> result{};
+  for (std::int64_t i = 0; i < 4; ++i) {
+    std::int64_t& tokens = result[static_cast<std::size_t>(i)];
+    tokens = low + (i + 1) * (high - low) / 5;
+    if (high - low > 4 * kTile) tokens = tokens / kTile * kTile + (i % 2 == 0 ? 1 : 0);
+  }
+  return result;
 }
 
 }  // namespace
@@ -44,8 +47,7 @@ Duration PassTimes::of(const RequestBatch& batch) {
   if (!is_sum(batch)) return whole(batch);
   const std::int64_t outputs = batch.outputs();
   Duration time = mixing(batch);
-  const bool all_generate = std::ranges::all_of(batch.groups, &RequestGroup::generates);
-  if (all_generate) return time + at(outputs_, outputs);
+  if (!batch.has_prompts()) return time + at(outputs_, outputs);
   if (experiment_.plan.cp > 1) time += gathers_of_cached(batch);
   const std::int64_t tokens = tokens_of_chip(batch, experiment_.plan.cp, 1);
   if (outputs == tokens) return time + at(outputs_beside_prompts(), outputs);
@@ -125,10 +127,8 @@ Duration PassTimes::mixing(const RequestBatch& batch) const {
   Duration sum;
   for (std::size_t kind = 0; kind < mixing_.kinds(); ++kind) {
     Duration of_layer;
-    for (const RequestGroup& group : batch.groups) {
-      for (const Kernel& kernel : mixing_.kernels(kind, group)) {
-        of_layer += time_of(kernel, cluster_.chip).total;
-      }
+    for (const Kernel& kernel : mixing_.kernels(kind, batch)) {
+      of_layer += time_of(kernel, cluster_.chip).total;
     }
     sum += mixing_.layers_of(kind) * of_layer;
   }
@@ -165,9 +165,9 @@ bool PassTimes::is_straight(Curve& curve, std::int64_t low, std::int64_t high) {
   return true;
 }
 
+// Points that other passes needed don't count, so the time of a pass does not depend on those
+// before.
 Duration PassTimes::at(Curve& curve, std::int64_t tokens) {
-  const auto known = curve.points.find(tokens);
-  if (known != curve.points.end()) return known->second;
   std::int64_t low = 1;
   while (2 * low <= tokens) low *= 2;
   std::int64_t high = 2 * low;

@@ -44,12 +44,23 @@ class MixedTokens {
   MixedTokens(const Part& part, const ModelSpec& model, const BlockKind& kind, DataType cache)
       : part_(part), model_(model), kind_(kind), cache_(cache) {}
 
-  // Returns those of the op of this name; nullopt if the op does not mix tokens.
-  std::optional<std::vector<Kernel>> of(std::string_view op, const RequestGroup& group) const {
-    if (op == "attention") return attention(group);
-    if (op == "index_scores") return index_scores(group);
-    if (op == "scan") return scan(group);
-    return std::nullopt;
+  // Returns those of the op of this name, group by group; nullopt if the op does not mix tokens.
+  std::optional<std::vector<Kernel>> of(std::string_view op, const RequestBatch& batch) const {
+    std::vector<Kernel> all;
+    for (const RequestGroup& group : batch.groups) {
+      std::vector<Kernel> kernels;
+      if (op == "attention") {
+        kernels = attention(group, batch.has_prompts());
+      } else if (op == "index_scores") {
+        kernels = index_scores(group);
+      } else if (op == "scan") {
+        kernels = scan(group);
+      } else {
+        return std::nullopt;
+      }
+      std::ranges::move(kernels, std::back_inserter(all));
+    }
+    return all;
   }
 
   // Returns the kernels of attention in a ring of context ranks, for the keys and values of each
@@ -66,10 +77,10 @@ class MixedTokens {
   }
 
  private:
-  std::vector<Kernel> attention(const RequestGroup& group) const {
+  std::vector<Kernel> attention(const RequestGroup& group, bool beside_prompts) const {
     std::vector<Kernel> kernels;
     if (group.generates) {
-      kernels.push_back(is_latent() ? over_latents(group) : over_cache(group));
+      kernels.push_back(is_latent() ? over_latents(group) : over_cache(group, beside_prompts));
       return kernels;
     }
     if (is_latent() && !is_sparse() && group.keys() > own_queries(group)) {
@@ -132,8 +143,9 @@ class MixedTokens {
   }
   std::int64_t own_heads() const { return by_request() ? own().heads : part_.heads; }
 
-  Kernel over_cache(const RequestGroup& group) const {
-    return attention_decode("attention", {.type = type(), .stored = cache_},
+  Kernel over_cache(const RequestGroup& group, bool beside_prompts) const {
+    return attention_decode("attention",
+                            {.type = type(), .stored = cache_, .beside_prompts = beside_prompts},
                             {.sequences = own_sequences(group),
                              .heads = own_heads(),
                              .kv_heads = by_request() ? own().kv_heads : part_.kv_heads,
@@ -435,12 +447,8 @@ class PassLayers {
     const Part part = part_of_model(own, shard_);
     const MixedTokens mixed(part, model_, kind, batch_.cache);
     for (LayerOp& op : block.ops) {
-      if (mixed.of(op.name, batch_.groups.front())) {
-        op.forward.clear();
-        for (const RequestGroup& group : batch_.groups) {
-          std::vector<Kernel> kernels = *mixed.of(op.name, group);
-          std::ranges::move(kernels, std::back_inserter(op.forward));
-        }
+      if (std::optional<std::vector<Kernel>> kernels = mixed.of(op.name, batch_)) {
+        op.forward = *std::move(kernels);
         if (shard_.cache_by_request && op.name == "attention") {
           exchange_requests(part, kind, batch_, op);
         }
@@ -493,6 +501,10 @@ std::int64_t RequestBatch::outputs() const {
   return sum;
 }
 
+bool RequestBatch::has_prompts() const {
+  return !std::ranges::all_of(groups, &RequestGroup::generates);
+}
+
 std::int64_t tokens_of_chip(const RequestBatch& batch, std::int64_t parts, std::int64_t divisor) {
   std::int64_t sum = 0;
   for (const RequestGroup& group : batch.groups) {
@@ -523,13 +535,13 @@ TokenMixing::TokenMixing(const ModelSpec& model, const Shard& shard, DataType ca
   }
 }
 
-std::vector<Kernel> TokenMixing::kernels(std::size_t kind, const RequestGroup& group) const {
+std::vector<Kernel> TokenMixing::kernels(std::size_t kind, const RequestBatch& batch) const {
   const auto& [block, own, layers, ops] = kinds_[kind];
   const Part part = part_of_model(own, shard_);
   const MixedTokens mixed(part, model_, block, cache_);
   std::vector<Kernel> all;
   for (const std::string_view op : ops) {
-    std::vector<Kernel> kernels = *mixed.of(op, group);
+    std::vector<Kernel> kernels = *mixed.of(op, batch);
     std::ranges::move(kernels, std::back_inserter(all));
   }
   return all;

@@ -7,8 +7,8 @@
 //
 //   prompt     FlashAttention of the new tokens over themselves and those in the cache; a chunked
 //              scan where a layer has a state
-//   generates  attention of a few queries over the cache (sim/chips/decode_attention.h). With
-//   latent
+//   generates  attention of a few queries over the cache (sim/chips/decode_attention.h), which some
+//              libraries compute in one call with the prompts. With latent
 //              attention queries and results are those of the latent vectors, and the projection
 //              out of them (key_value_up) multiplies queries and results instead: as many FLOPs
 //              (DeepSeek-V2, arXiv 2405.04434, section 2.1.2). A state is read and written once
@@ -85,6 +85,7 @@ struct RequestBatch {
 
   std::int64_t tokens() const;
   std::int64_t outputs() const;
+  bool has_prompts() const;
   friend bool operator==(const RequestBatch&, const RequestBatch&) = default;
 };
 
@@ -109,8 +110,8 @@ class TokenMixing {
 
   std::size_t kinds() const { return kinds_.size(); }  // of layers: kinds_of(model)
   std::int64_t layers_of(std::size_t kind) const { return kinds_[kind].layers; }
-  // Returns what a layer of this kind runs for a group.
-  std::vector<Kernel> kernels(std::size_t kind, const RequestGroup& group) const;
+  // Returns what a layer of this kind runs.
+  std::vector<Kernel> kernels(std::size_t kind, const RequestBatch& batch) const;
 
  private:
   struct Kind {

@@ -59,7 +59,8 @@ Kernel decode_of(std::string_view name, const DecodeKernel& kernel, std::int64_t
           .k = qk_dim,
           .stored = kernel.stored,
           .library = kernel.library,
-          .repeated = kernel.repeated};
+          .repeated = kernel.repeated,
+          .beside_prompts = kernel.beside_prompts};
 }
 
 }  // namespace

@@ -121,6 +121,7 @@ struct DecodeKernel {
   std::string_view library{};  // of the chip's serving kernels; a literal or as long-lived; "": the
                                // chip's first
   bool repeated = false;       // on the same cache before, as benchmarks do
+  bool beside_prompts = false;  // the pass computes prompts, too
 };
 
 // REQUIRES: every size at least 1 but window; kv_heads divides heads.

@@ -71,16 +71,18 @@ Reading read_attention(const CsvTable& table, std::size_t record, DataType type)
   if (!can_be_timed({batch, *heads, *queries, *keys, *dim})) {
     return {.kernel = {}, .problem = kNoSizes};
   }
+  // The last query sees all keys.
   const bool causal = table.at(record, "op").find("causal") != std::string_view::npos;
-  const AttentionShape shape{
-      .sequences = batch,
-      .heads = *heads,
-      .kv_heads = *kv_heads,
-      .queries = *queries,
-      .keys = *keys,
-      .qk_dim = *dim,
-      .v_dim = *dim,
-      .pairs = static_cast<double>(*queries) * static_cast<double>(*keys) * (causal ? 0.5 : 1)};
+  const auto q = static_cast<double>(*queries);
+  const double unseen = causal ? q * std::min(q, static_cast<double>(*keys)) / 2 : 0;
+  const AttentionShape shape{.sequences = batch,
+                             .heads = *heads,
+                             .kv_heads = *kv_heads,
+                             .queries = *queries,
+                             .keys = *keys,
+                             .qk_dim = *dim,
+                             .v_dim = *dim,
+                             .pairs = q * static_cast<double>(*keys) - unseen};
   const bool backward = table.at(record, "phase") == "backward";
   return {.kernel = backward ? attention_backward("attention", type, shape)
                              : attention_forward("attention", type, shape),

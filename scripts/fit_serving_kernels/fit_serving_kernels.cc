@@ -15,7 +15,9 @@
 //
 // Rows of attention are told apart by library and type of the cache, and by whether query heads
 // share keys and by the width of a head where that makes the fit a sixth better: libraries have
-// different kernels for them. Layers of experts are told apart by library and types.
+// different kernels for them. Rows of the table "attention_beside_prompts" say what requests that
+// generate add to a call that computes prompts; beside_prompts is fitted to them, with all else as
+// in the rows that have none. Layers of experts are told apart by library and types.
 
 #include <algorithm>
 #include <cmath>
@@ -338,6 +340,34 @@ void fit_and_print(const Part& part, const Target& target, std::vector<std::stri
   print_decode(whole, part.keys, part.rows.front().at("table") == "generation_mla");
 }
 
+// ---- requests that generate beside prompts ----
+
+// Fits start (us) and bandwidth (GB/s) of blocks of one query head, beside the constants `alone`.
+void fit_and_print_single_heads(const std::vector<Row>& rows, const Target& target,
+                                const DecodeFit& alone) {
+  std::vector<Timing> timings;
+  for (const Row& row : rows) {
+    Kernel kernel = kernel_of(row);
+    kernel.beside_prompts = true;
+    const ServingChip chip = target.of_type(*kernel.stored);
+    timings.push_back({.seconds = std::atof(row.at("latency_ms").c_str()) * 1e-3,
+                       .left_out = is_left_out(row),
+                       .predict = [kernel, chip, &alone](const Constants& x) {
+                         DecodeEfficiency efficiency = decode_efficiency(
+                             alone.found.x, alone.tiles.narrow_rows, alone.tiles.row_tile);
+                         efficiency.beside_prompts = {.start = microseconds(x[0]),
+                                                      .bandwidth = Bandwidth(x[1] * 1e9)};
+                         const DecodeTime time = time_of_decode(kernel, efficiency, chip);
+                         return time.overlapped_s + to_seconds(time.around);
+                       }});
+  }
+  const Search search{.starts = {{8, 20}, {2, 60}}, .low = {0, 1}, .high = {60, 1000}};
+  const Found found = fit(timings, search);
+  print_errors(timings, found.x);
+  std::cout << "    beside_prompts { start: \"" << number(found.x[0]) << "us\" bandwidth: \""
+            << number(found.x[1]) << "GB/s\" }\n";
+}
+
 // ---- experts ----
 
 // start (us), peak_fraction, inner_ramp, operand_bandwidth (TB/s), memory_fraction, row_bytes,
@@ -463,17 +493,20 @@ int main(int count, char** arguments) {
     const std::size_t sign = pair.find('=');
     target.peaks[pair.substr(0, sign)] = std::atof(pair.substr(sign + 1).c_str()) * 1e12;
   }
-  std::map<std::vector<std::string>, std::vector<Row>> attention, latent, experts;
+  std::map<std::vector<std::string>, std::vector<Row>> attention, beside, latent, experts;
   for (Row& row : read(arguments[1], target.chip)) {
     const std::string& table = row["table"];
     if (table == "moe") {
       experts[{library_of_experts(row["kernel"]), row["dtype"]}].push_back(std::move(row));
-    } else if (table == "generation_attention" || table == "generation_mla") {
+    } else if (table == "generation_attention" || table == "generation_mla" ||
+               table == "attention_beside_prompts") {
       std::string library = row["framework"];
       std::ranges::transform(library, library.begin(),
                              [](unsigned char c) { return std::tolower(c); });
-      (table == "generation_mla" ? latent : attention)[{library, row["kv_dtype"]}].push_back(
-          std::move(row));
+      auto& group = table == "generation_mla"         ? latent
+                    : table == "generation_attention" ? attention
+                                                      : beside;
+      group[{library, row["kv_dtype"]}].push_back(std::move(row));
     }
   }
   for (const auto* group : {&attention, &latent}) {
@@ -486,6 +519,9 @@ int main(int count, char** arguments) {
                                      : std::vector<std::string>{"own_heads", "head_dim"});
       std::cout << std::flush;
     }
+  }
+  for (const auto& [key, rows] : beside) {
+    fit_and_print_single_heads(rows, target, fit_decode(attention.at(key), target));
   }
   for (const auto& [key, rows] : experts) fit_and_print_experts(key[0], rows, target);
 }

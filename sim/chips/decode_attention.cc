@@ -15,11 +15,16 @@ std::int64_t rounded_up(std::int64_t size, std::int64_t tile) {
   return (size + tile - 1) / tile * tile;
 }
 
+bool are_heads_apart(const Kernel& kernel, const DecodeEfficiency& efficiency) {
+  return kernel.beside_prompts && efficiency.beside_prompts.has_value();
+}
+
 // What does not depend on the number of parts.
 class DecodeCosts {
  public:
   DecodeCosts(const Kernel& kernel, const DecodeEfficiency& efficiency, const ServingChip& chip)
       : efficiency_(efficiency),
+        block_start_(to_seconds(efficiency.block_start)),
         key_tiles_((kernel.n + kKeyTile - 1) / kKeyTile),
         slots_(efficiency.blocks_per_unit * static_cast<double>(chip.units)) {
     const auto heads = static_cast<double>(kernel.batch);
@@ -48,14 +53,19 @@ class DecodeCosts {
               s_per_cached;
     around_s_ = to_seconds(efficiency.start.value_or(chip.launch_overhead)) +
                 heads * rows * (width + values) * efficiency.query_bytes / chip.bandwidth;
+    if (!are_heads_apart(kernel, efficiency)) return;
+    const SingleHeadBlocks& single = *efficiency.beside_prompts;
+    block_start_ = to_seconds(single.start);
+    blocks_ = heads * rows;
+    s_per_key_ = key_bytes / single.bandwidth.value();
+    around_s_ -= to_seconds(efficiency.start.value_or(chip.launch_overhead));
   }
 
   // REQUIRES: parts is at most key_tiles().
   DecodeTime time(std::int64_t parts) const {
     const auto s = static_cast<double>(parts);
-    const double block =
-        to_seconds(efficiency_.block_start) +
-        s_per_key_ * static_cast<double>((key_tiles_ + parts - 1) / parts * kKeyTile);
+    const double block = block_start_ + s_per_key_ * static_cast<double>((key_tiles_ + parts - 1) /
+                                                                         parts * kKeyTile);
     const double waves = std::max(1.0, blocks_ * s / slots_);
     const double computing = (waves + std::ceil(waves)) / 2 * block;
     const double split = parts > 1 ? to_seconds(efficiency_.split_start) + s * part_s_ : 0;
@@ -69,6 +79,7 @@ class DecodeCosts {
 
  private:
   const DecodeEfficiency& efficiency_;
+  double block_start_;
   std::int64_t key_tiles_;
   double slots_;
   double blocks_ = 0;  // of one part
@@ -109,6 +120,7 @@ DecodeTime time_of_decode(const Kernel& kernel, const DecodeEfficiency& efficien
                           const ServingChip& chip) {
   const DecodeCosts costs(kernel, efficiency, chip);
   DecodeTime best = costs.time(1);
+  if (are_heads_apart(kernel, efficiency)) return best;
   for (const std::int64_t parts : kParts) {
     const DecodeTime time = costs.time(std::min(parts, costs.key_tiles()));
     if (seconds(time) < seconds(best)) best = time;

@@ -17,10 +17,19 @@
 // equal. A kernel that is repeated on the same data (Kernel::repeated, as benchmarks do) finds in
 // the second-level cache what fits in there.
 //
+// Some libraries compute the requests that generate and the prompts of a pass in one call whose
+// blocks have one query head each and don't split caches (FlashAttention 2; its later version packs
+// the heads that share keys). Then (DecodeEfficiency::beside_prompts) each query of each head is a
+// block with a start and a bandwidth of its own: heads of a group read the same keys again, from
+// caches. The call itself starts with the prompts.
+//
 // Time never falls with more keys, and never rises with more units. Cost of a call: O(14).
 //
 // Not modelled: sequences of unequal length (give the mean), pages of the cache, the choice among
-// several kernels of a library by shape beyond what the keys of DecodeEfficiency say.
+// several kernels of a library by shape beyond what the keys of DecodeEfficiency say; beside
+// prompts, keys that leave the second-level cache before the next head of their group reads them
+// (one head's keys of all sequences are larger than the cache: up to twice as long), and several
+// queries of a head in one block (drafts).
 
 #pragma once
 
@@ -33,6 +42,12 @@
 #include "sim/chips/kernel.h"
 
 namespace stepsim {
+
+// Blocks of one query head.
+struct SingleHeadBlocks {
+  Duration start{};
+  Bandwidth bandwidth{};
+};
 
 // Constants of one kernel of a library. The first members say which kernels it is for; unset ones
 // match any. Every field is explained where it is declared for files, in
@@ -53,6 +68,7 @@ struct DecodeEfficiency {
   std::int64_t row_tile = 64;
   std::int64_t narrow_rows = 0;
   double query_bytes = 0;
+  std::optional<SingleHeadBlocks> beside_prompts{};
 };
 
 // The second-level cache, as kernels see it that are repeated on the same data.

@@ -92,8 +92,9 @@ struct Kernel {
   // operand, where the kernel widens it as it reads (weights of 8 or 4 bits under 16-bit inputs).
   // Unset: `type`.
   std::optional<DataType> stored{};
-  std::string_view library{};  // Decode: whose kernel (DecodeEfficiency::library); "": the first
-  bool repeated = false;       // Decode: the same data was read just before, as benchmarks do
+  std::string_view library{};   // Decode: whose kernel (DecodeEfficiency::library); "": the first
+  bool repeated = false;        // Decode: the same data was read just before, as benchmarks do
+  bool beside_prompts = false;  // Decode: in a call that computes prompts, too
   // The time that a trace has of it, which replaces that of the chip's model. Communication beside
   // it does not slow it down: it did so in the trace.
   std::optional<Duration> recorded{};

@@ -72,10 +72,25 @@ void add_decode_times(FieldTable<DecodeEfficiency>& table) {
                      "outputs."});
 }
 
+FieldTable<SingleHeadBlocks> make_single_head_fields() {
+  FieldTable<SingleHeadBlocks> table("SingleHeadBlocks");
+  table.add("start", &SingleHeadBlocks::start,
+            {.help = "What such a block takes before and after its keys."});
+  table.add("bandwidth", &SingleHeadBlocks::bandwidth, Limits::positive(),
+            {.help = "How fast it reads keys and values.", .required = true});
+  return table;
+}
+
 FieldTable<DecodeEfficiency> make_decode_fields() {
+  static const FieldTable<SingleHeadBlocks> kSingleHead = make_single_head_fields();
   FieldTable<DecodeEfficiency> table("DecodeEfficiency");
   add_decode_keys(table);
   add_decode_times(table);
+  table.group("beside_prompts", &DecodeEfficiency::beside_prompts, kSingleHead,
+              {.help = "Blocks of one query head, in which requests generate where the same pass "
+                       "computes prompts.",
+               .advice = "Give it where the library has one kernel for both that does not pack the "
+                         "heads that share keys (FlashAttention 2)."});
   return table;
 }
 

@@ -53,6 +53,7 @@ TEST(HardwareWordsTest, FindsTheChipThatANameMeans) {
       {"NVIDIA GB300 NVL72 superchip", "gb300"},
       {"NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx-pro-6000-se"},
       {"NVIDIA RTX PRO 6000 Blackwell", "rtx-pro-6000"},
+      {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtx-pro-6000-we"},
       {"MI 300X OAM", "mi300x"},
       {"Instinct MI355X 288 GB", "mi355x"},
       {"Cloud TPU v5e", "tpu-v5e"},

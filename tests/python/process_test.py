@@ -23,7 +23,7 @@ PLANS = [{"tp": tp, "dp": 8 // tp, "zero": zero, "sequence": sequence}
 LONG_RUN = """id,source_id,chip,chip_count,chips_per_node,model,layers,hidden,ffn,heads,kv_heads,head_dim,vocab,seq_len,\
 gated_mlp,moe,global_batch,micro_batch,tp,pp,dp,cp,ep,virtual_stages,schedule,zero_stage,sequence_parallel,recompute,\
 dtype,step_time_s,software
-long,made up,H100,16,8,long,32,1024,4096,16,16,64,32000,1024,yes,no,16384,1,1,16,1,1,1,1,1F1B,0,no,none,bf16,100,megatron-core
+long,made up,H100,16,8,long,240,1024,4096,16,16,64,32000,1024,yes,no,16384,1,1,16,1,1,1,1,1F1B,0,no,none,bf16,100,megatron-core
 """
 
 # Requests that take longer than a test may.
@@ -97,7 +97,7 @@ class ProcessTest(unittest.TestCase):
         self.assertTrue(output.endswith("True\n"), output)
 
     def test_a_run_can_be_interrupted(self):
-        self.interrupted("stepsim.run('llama3-70b-dgx-h100-512', steps=1000)")
+        self.interrupted("stepsim.run('llama3-70b-dgx-h100-512', steps=1000, fold='off')")
 
     def test_a_search_can_be_interrupted(self):
         self.interrupted("stepsim.search(model='llama3-70b', cluster='dgx-h100-512', "

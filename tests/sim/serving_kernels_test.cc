@@ -67,6 +67,27 @@ TEST(DecodeAttentionTest, ALastWaveCountsHalfAsFull) {
   EXPECT_NEAR(time_of_decode(decode(150, 640), fast, chip).overlapped_s, one, 1e-12);
 }
 
+// In a call with prompts each of 4 query heads is a block: 400 on 100 units are 4 waves of 1 us and
+// 640 keys of 512 bytes at 20 GB/s (16.384 us). Memory is read once. The call starts with the
+// prompts.
+TEST(DecodeAttentionTest, BesidePromptsABlockHasOneHead) {
+  DecodeEfficiency efficiency = round_kernel();
+  efficiency.beside_prompts = {.start = 1us, .bandwidth = Bandwidth(20e9)};
+  efficiency.split_start = 0us;
+  Kernel kernel = decode(100, 640);
+  const double alone = seconds(time_of_decode(kernel, efficiency, round_chip()));
+  kernel.beside_prompts = true;
+  const DecodeTime time = time_of_decode(kernel, efficiency, round_chip());
+  EXPECT_NEAR(time.memory_s, 65.536e-6, 1e-12);
+  EXPECT_NEAR(time.overlapped_s, std::cbrt(std::pow(4 * 17.384, 3) + std::pow(65.536, 3)) * 1e-6,
+              1e-12);
+  EXPECT_EQ(time.around, Duration(0));
+  EXPECT_GT(seconds(time), alone - 5e-6);
+  efficiency.beside_prompts.reset();
+  EXPECT_EQ(seconds(time_of_decode(kernel, efficiency, round_chip())),
+            seconds(time_of_decode(decode(100, 640), efficiency, round_chip())));
+}
+
 // One sequence of 1,024 keys in 16 parts of 64: 2 us + 64 x 512 bytes / 10 GB/s = 5.2768 us.
 TEST(DecodeAttentionTest, ALongContextIsSplitOverIdleUnits) {
   DecodeEfficiency efficiency = round_kernel();

@@ -244,6 +244,9 @@ TEST(InferenceTest, AChunkRunsBesideGeneration) {
   EXPECT_EQ(op(layers.block(0), "qkv_projection").forward.front().m, 544);
   const std::vector<Kernel>& kernels = op(layers.block(0), "attention").forward;
   ASSERT_EQ(kernels.size(), 3U);  // generation, prompt, its keys and values into the cache
+  EXPECT_TRUE(kernels[0].beside_prompts);
+  const ModelLayers alone = inference_layers(llama3_70b(), {}, decoding(32, 2048));
+  EXPECT_FALSE(op(alone.block(0), "attention").forward.front().beside_prompts);
   // Token i of the chunk sees 512 + i keys.
   const double pairs = 512.0 * 512 + 512.0 * 512 / 2;
   EXPECT_DOUBLE_EQ(kernels[1].flops.value(), 2 * pairs * 64 * 256);

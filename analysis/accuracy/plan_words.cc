@@ -18,7 +18,7 @@ struct Meaning {
 };
 
 // The first that a text has counts.
-constexpr std::array<Meaning<std::int64_t>, 19> kZeroWords = {{
+constexpr std::array<Meaning<std::int64_t>, 23> kZeroWords = {{
     {"optimizer+gradient", 2},  // "FSDP: optimizer+gradient" is PyTorch's SHARD_GRAD_OP
     {"shardgradop", 2},
     {"zero3", 3},
@@ -37,10 +37,14 @@ constexpr std::array<Meaning<std::int64_t>, 19> kZeroWords = {{
     {"distributedoptimizer", 1},
     {"distopt", 1},
     {"distributedadam", 1},
+    {"distribopt", 1},
+    {"shardeddataparallel", 1},  // optimizer state, as fairscale's and Paddle's first stage
+    {"zerooptim", 1},
     {"ddp", 0},
+    {"zero", 1},  // of Rajbhandari et al. without a stage
 }};
 
-constexpr std::array<Meaning<ScheduleName>, 20> kScheduleWords = {{
+constexpr std::array<Meaning<ScheduleName>, 21> kScheduleWords = {{
     {"dualpipev", ScheduleName::kDualPipeV},
     {"dualpipe", ScheduleName::kDualPipe},
     {"chimera", ScheduleName::kChimera},
@@ -61,6 +65,7 @@ constexpr std::array<Meaning<ScheduleName>, 20> kScheduleWords = {{
     {"gpipe", ScheduleName::kGPipe},
     {"pipedreamflush", ScheduleName::kOneForwardOneBackward},
     {"dapple", ScheduleName::kOneForwardOneBackward},
+    {"1f1b", ScheduleName::kOneForwardOneBackward},
 }};
 
 std::string squeezed(std::string_view text) {
@@ -98,6 +103,28 @@ std::optional<ScheduleName> schedule_of_words(std::string_view text) {
     return ScheduleName::kOneForwardOneBackward;
   }
   return meaning_of<ScheduleName>(words, kScheduleWords);
+}
+
+OverlapWords::OverlapWords(std::string_view text) : text_(squeezed(text)) {}
+
+bool OverlapWords::says(std::string_view word) const {
+  return answer(word) == Answer::kYes;
+}
+
+bool OverlapWords::denies(std::string_view word) const {
+  return answer(word) == Answer::kNo;
+}
+
+OverlapWords::Answer OverlapWords::answer(std::string_view word) const {
+  constexpr std::array<std::string_view, 5> kNo = {"false", "0", "notset", "none", "no"};
+  const std::size_t at = text_.find(word);
+  if (at == std::string::npos) return Answer::kSilent;
+  const std::string_view value = std::string_view(text_).substr(at + word.size());
+  const bool is_set = value.starts_with('=') || value.starts_with(':');
+  const bool is_no = is_set && std::ranges::any_of(kNo, [value](std::string_view no) {
+                       return value.substr(1).starts_with(no);
+                     });
+  return is_no ? Answer::kNo : Answer::kYes;
 }
 
 }  // namespace stepsim

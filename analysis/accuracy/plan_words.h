@@ -6,13 +6,15 @@
 //   interleaved 1F1B, one layer per chunk; VPP           schedule_of_words(): interleaved_1f1b
 //   ZB-2p (auto, memory = 2x)                            schedule_of_words(): zb_auto_2p
 //
-// Words that are not known give nothing: the row is skipped with the reason, not taken for another
-// plan.
+//   TP_COMM_OVERLAP=True; overlap-grad-reduce            OverlapWords
+//
+// Words that are not known give nothing; the row says what is assumed then.
 
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "schedules/pipeline/schedule_name.h"
@@ -26,5 +28,25 @@ std::optional<std::int64_t> zero_of_words(std::string_view text);
 
 // Returns 1F1B if the text is blank, or says that it is not known which.
 std::optional<ScheduleName> schedule_of_words(std::string_view text);
+
+// OverlapWords is a list of settings, of which each stands for itself or is set to a value. Words
+// are given in small letters, without spaces, "-" and "_".
+class OverlapWords {
+ public:
+  explicit OverlapWords(std::string_view text);
+
+  bool starts_with(std::string_view words) const { return text_.starts_with(words); }
+  // True if a setting whose name ends with `word` is there and not set to false, 0, none or "not
+  // set".
+  bool says(std::string_view word) const;
+  // True if it is there and set to one of them.
+  bool denies(std::string_view word) const;
+
+ private:
+  enum class Answer : std::uint8_t { kSilent, kYes, kNo };
+  Answer answer(std::string_view word) const;
+
+  std::string text_;
+};
 
 }  // namespace stepsim

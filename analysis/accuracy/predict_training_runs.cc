@@ -11,6 +11,7 @@
 #include "analysis/accuracy/row_fields.h"
 #include "analysis/accuracy/simulate_training_run.h"
 #include "analysis/accuracy/training_run_plan.h"
+#include "sim/base/field_text.h"
 #include "sim/base/parallel.h"
 #include "sim/run/simulate.h"
 
@@ -89,7 +90,10 @@ class MeasurementReader {
   std::optional<double> positive(const char* column) {
     const std::string_view text = table_.at(record_, column);
     if (is_blank(text)) return std::nullopt;
-    const auto value = table_.number(record_, column);
+    auto value = table_.number(record_, column);
+    if (const std::size_t note = text.find(" ("); !value && note != std::string_view::npos) {
+      value = number_in<double>(text.substr(0, note));
+    }
     if (value && *value > 0) return value;
     problem_ = no_value(table_, record_, column, "a number above 0");
     return std::nullopt;

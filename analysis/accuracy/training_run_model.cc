@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
 #include <string>
 
 #include "analysis/accuracy/columns.h"
 #include "analysis/accuracy/plan_words.h"
 #include "analysis/accuracy/words.h"
+#include "sim/base/field_text.h"
+#include "sim/base/small_letters.h"
 
 namespace stepsim {
 namespace {
@@ -32,15 +35,61 @@ bool drops_tokens(const RowReader& row) {
   return contains(row.text("model"), "tokendrop");
 }
 
+struct ExpertWords {
+  std::optional<std::int64_t> experts{};  // routed ones
+  std::optional<std::int64_t> chosen{};   // by each token
+  std::optional<std::int64_t> width{};
+};
+
+// Returns the number at the end of `text`, before which only spaces and the words of `between` may
+// stand: 8 of "3 dense layers; 8 routed ".
+std::optional<std::int64_t> last_number(std::string_view text) {
+  constexpr std::string_view kRouted = "routed";
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  if (text.ends_with(kRouted)) text.remove_suffix(kRouted.size());
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  std::size_t begin = text.size();
+  while (begin > 0 && is_digit(text[begin - 1])) --begin;
+  return number_in<std::int64_t>(text.substr(begin));
+}
+
+// Returns the number after the first of `keys` that has one: "top-2", "top 2", "topk=2".
+std::optional<std::int64_t> number_after_any(std::string_view text,
+                                             std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    if (const auto number = number_after(text, key)) return number;
+  }
+  return std::nullopt;
+}
+
+// Reads "experts=8 topk=2 moe_ffn=14336", "256 routed experts top-8 + 1 shared, expert ffn 2048".
+ExpertWords expert_words(std::string_view detail) {
+  const std::string text = in_small_letters(detail);
+  ExpertWords words{.experts = number_after(text, "experts="),
+                    .chosen = number_after_any(text, {"topk=", "top-k=", "top_k=", "top-", "top "}),
+                    .width = number_after_any(text, {"moe_ffn=", "expert ffn ", "expert_ffn="})};
+  for (std::size_t at = text.find("expert"); !words.experts && at != std::string::npos;
+       at = text.find("expert", at + 1)) {
+    words.experts = last_number(std::string_view(text).substr(0, at));
+  }
+  return words;
+}
+
 void read_experts(RowReader& row, const MeasuredModel& known, ModelSpec& model) {
   const std::string_view detail = row.text("moe_detail");
-  const auto experts = number_after(detail, "experts=");
-  const auto top = number_after(detail, "topk=");
-  if (!experts || !top) return row.fail("experts and how many a token visits are not given");
+  const ExpertWords words = expert_words(detail);
+  const ExpertSpec* const of_model = known.sizes ? &known.sizes->experts : nullptr;
+  const bool is_known = of_model != nullptr && of_model->routed > 0;
+  if (!words.experts && !is_known) return row.fail("the number of experts is not given");
+  if (!words.chosen && !is_known) return row.fail("how many experts a token visits is not given");
   ExpertSpec& spec = model.experts;
-  spec.routed = *experts;
-  spec.per_token = *top;
-  spec.intermediate = number_after(detail, "moe_ffn=").value_or(row.integer_or("ffn", 0));
+  spec.routed = words.experts ? *words.experts : of_model->routed;
+  spec.per_token = words.chosen ? *words.chosen : of_model->per_token;
+  if (words.width) {
+    spec.intermediate = *words.width;
+  } else {
+    spec.intermediate = is_known ? of_model->intermediate : row.integer_or("ffn", 0);
+  }
   spec.shared_intermediate =
       number_after(detail, "shared_ffn=").value_or(known.shared_experts * spec.intermediate);
   spec.first_dense = number_after(detail, "dense_layers=").value_or(known.first_dense);
@@ -54,9 +103,11 @@ bool is_latent(const RowReader& row) {
 
 void read_head_dim(RowReader& row, const MeasuredModel& known, ModelSpec& model) {
   if (is_latent(row)) {
-    model.latent = known.latent;
-    model.head_dim = known.latent.nope_dim + known.latent.rope_dim;
-    if (known.latent.kv_rank == 0) {
+    const LatentSpec latent =
+        known.latent.kv_rank == 0 && known.sizes ? known.sizes->latent : known.latent;
+    model.latent = latent;
+    model.head_dim = latent.nope_dim + latent.rope_dim;
+    if (latent.kv_rank == 0) {
       row.fail("has latent attention (MLA), whose sizes the catalog doesn't know for this model");
     }
     return;

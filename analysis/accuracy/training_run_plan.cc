@@ -77,11 +77,12 @@ void read_schedule(RowReader& row, std::int64_t layers, ParallelPlan& plan) {
     return;
   }
   const std::string_view words = row.text("schedule");
-  const auto name = schedule_of_words(words);
-  if (!name) return row.fail(fmt::format("schedule \"{}\" is not known", words));
-  plan.schedule = *name;
-  const bool is_interleaved = *name == ScheduleName::kInterleaved;
-  if (!is_interleaved && *name != ScheduleName::kOneForwardOneBackward) return;
+  const std::optional<ScheduleName> known = schedule_of_words(words);
+  if (!known) row.assume(fmt::format("schedule \"{}\" is not known: 1F1B", words));
+  const ScheduleName name = known.value_or(ScheduleName::kOneForwardOneBackward);
+  plan.schedule = name;
+  const bool is_interleaved = name == ScheduleName::kInterleaved;
+  if (!is_interleaved && name != ScheduleName::kOneForwardOneBackward) return;
   const std::int64_t usual = is_interleaved && layers >= 2 * plan.pp ? 2 : 1;
   const std::optional<std::int64_t> given = row.integer("virtual_stages");
   const std::int64_t chunks = given.value_or(usual);
@@ -118,36 +119,65 @@ void read_type(RowReader& row, ParallelPlan& plan) {
   if (half) plan.gradient_bytes = 2;  // gradients are reduced in bf16
 }
 
+// Reads settings and remarks, in which one word stands for itself ("overlap-grad-reduce") or is
+// set ("TP_COMM_OVERLAP=True").
 void read_overlap(const RowReader& row, ParallelPlan& plan) {
-  const std::string_view overlap = row.text("overlap");
-  const bool at_the_end =
-      overlap.starts_with("no overlap") || overlap.starts_with("no gradient all-reduce");
-  if (at_the_end && plan.zero < 2) plan.overlap_gradients = false;
-  if (contains(overlap, "overlap-param-gather")) plan.overlap_parameters = true;
-  const bool tensor = contains(overlap, "TP_COMM_OVERLAP=True") ||
-                      contains(overlap, "--tp-comm-overlap") ||
-                      contains(overlap, "overlapped with weight-grad");
-  if (tensor && plan.tp > 1) plan.overlap_tensor = true;
+  const OverlapWords overlap(row.text("overlap"));
+  if (overlap.starts_with("nooverlap") || overlap.starts_with("nogradientallreduce")) {
+    if (plan.zero < 2) plan.overlap_gradients = false;
+  }
+  if (overlap.says("overlapparamgather") || overlap.says("overlapparamsync")) {
+    plan.overlap_parameters = plan.zero > 0 && plan.zero < 3;
+  }
+  if (plan.tp > 1 && (overlap.says("tpcommoverlap") || overlap.says("overlappedwithweightgrad"))) {
+    plan.overlap_tensor = true;
+  }
+  if (overlap.denies("tpcommoverlap")) plan.overlap_tensor = false;
   // Megatron-Core's --overlap-moe-expert-parallel-comm.
-  const bool experts = contains(overlap, "1f1b overlap") || contains(overlap, "1f1b A2A overlap");
+  const bool experts = overlap.says("1f1boverlap") || overlap.says("1f1ba2aoverlap") ||
+                       overlap.says("moea2aoverlap") || overlap.says("overlapmoeexpertparallel");
   if (experts && plan.ep > 1) plan.overlap_expert_parallel = true;
+  if (overlap.says("hybridep") || overlap.says("deepep")) {
+    if (plan.ep > 1) plan.dispatch = Dispatch::kTwoLevel;
+  }
   // PyTorch's asynchronous tensor parallelism cuts a gather and its matmul, and a matmul and its
   // scatter, into a chunk for each rank (_pipelined_all_gather_and_consume and
   // _pipelined_produce_and_all2all of torch/distributed/_symmetric_memory/__init__.py).
-  const bool in_chunks = contains(overlap, "AsyncTP") || contains(overlap, "async TP") ||
-                         contains(overlap, "Async TP");
-  if (in_chunks && plan.tp > 1 && plan.cp * plan.ep == 1 && plan.sequence_parallel)
+  if (overlap.says("asynctp") && plan.tp > 1 && plan.cp * plan.ep == 1 && plan.sequence_parallel) {
     plan.tensor_chunks = plan.tp;
+  }
   // Nobody quantises without a compiler: the casts would cost more than fp8 brings.
-  const bool compiled = (contains(overlap, "compile") && !contains(overlap, "no compile")) ||
-                        size_of(plan.type) < size_of(plan.activations());
+  const bool compiled =
+      (overlap.says("compile") && !overlap.says("nocompile") && !overlap.says("notorch.compile")) ||
+      size_of(plan.type) < size_of(plan.activations());
   if (compiled) plan.eager_elementwise = false;
+}
+
+// Sets what the host launches as graphs: Megatron Core's and Transformer Engine's graphs of blocks,
+// or of the whole step, in which no expert's number of tokens is read.
+void read_graphs(const RowReader& row, const ModelSpec& model, ParallelPlan& plan) {
+  if (!plan.host_launch_cost) return;
+  const OverlapWords words(row.text("overlap"));
+  if (words.denies("cudagraphimpl") || words.denies("fullcudagraph")) return;
+  if (words.says("fullcudagraph") || words.says("fulliteration")) {
+    plan.cuda_graphs = CudaGraphs::kStep;
+    if (model.experts.routed > 0) plan.host_reads_counts = false;
+  } else if (words.says("cudagraph")) {
+    plan.cuda_graphs = CudaGraphs::kBlocks;
+  }
+}
+
+// Returns whether a row leaves to the software what overlaps: it says so, or nothing of it.
+bool leaves_overlap_open(const RowReader& row) {
+  const std::string_view text = row.text("overlap");
+  return is_blank(text) || contains(text, "recipe dependent") ||
+         !contains(in_small_letters(text), "overlap");
 }
 
 // Turns on what the software's recipe for the row's model does, as far as the plan has a use for
 // it. Throws ConfigError.
 void read_recipe(RowReader& row, const Software& software, ParallelPlan& plan) {
-  if (!contains(row.text("overlap"), "recipe dependent")) return;
+  if (!leaves_overlap_open(row)) return;
   const std::string model = letters_and_digits(row.text("model"));
   const auto own = std::ranges::find_if(software.recipes, [&model](const SoftwareRecipe& recipe) {
     return model.find(recipe.model) != std::string::npos;
@@ -179,8 +209,17 @@ void read_dispatcher(const RowReader& row, ParallelPlan& plan) {
 void read_zero(RowReader& row, ParallelPlan& plan) {
   const std::string_view words = row.text("zero_stage");
   const auto zero = zero_of_words(words);
-  if (!zero) return row.fail(fmt::format("zero_stage \"{}\" is not known", words));
-  plan.zero = static_cast<int>(*zero);
+  if (!zero) row.assume(fmt::format("zero_stage \"{}\" is not known: 0", words));
+  plan.zero = static_cast<int>(zero.value_or(0));
+}
+
+// Returns "NeMo" for the key "framework=" in "framework=NeMo;release=24.11".
+std::string metric_text(const RowReader& row, std::string_view key) {
+  const std::string_view metrics = row.text("other_metrics");
+  const std::size_t at = metrics.find(key);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = metrics.substr(at + key.size());
+  return std::string(rest.substr(0, rest.find(';')));
 }
 
 // Cuts "Megatron-LM core v0.8" into megatron, lm, core and 0.8.
@@ -199,6 +238,12 @@ std::vector<std::string> name_words(std::string_view name) {
   return words;
 }
 
+// Returns whether a row's word is that of an entry: the same, or a release of it ("25.04" of "25").
+bool is_release_or_word(const std::string& word, const std::string& of_entry) {
+  return word == of_entry || (std::isdigit(static_cast<unsigned char>(of_entry[0])) != 0 &&
+                              word.starts_with(of_entry + "."));
+}
+
 // Returns how well the catalog's entry fits the words of a row: by how many words it has, if the
 // row has all of them in this order ("nemo" fits "NeMo 24.07"), or least if the row has only its
 // beginning ("torchtitan" before "torchtitan 2024.12"). 0: it is another software.
@@ -206,7 +251,9 @@ std::size_t likeness(const std::vector<std::string>& row, const Software& softwa
   const std::vector<std::string> entry = name_words(software.name);
   auto next = row.begin();
   const bool row_has_all = std::ranges::all_of(entry, [&](const std::string& word) {
-    next = std::find(next, row.end(), word);
+    next = std::find_if(next, row.end(), [&word](const std::string& given) {
+      return is_release_or_word(given, word);
+    });
     return next != row.end();
   });
   if (row_has_all) return 2 * entry.size();
@@ -223,7 +270,7 @@ bool trains_adapters(const RowReader& row) {
 }
 
 Software software_of(RowReader& row, const std::vector<Software>& known) {
-  const std::string_view name = row.text("software");
+  std::string name(row.text("software"));
   if (is_blank(name)) {
     const auto is_source = [&row](const std::string& listed) {
       return row.text("source_id").starts_with(listed) || contains(row.text("source_ref"), listed);
@@ -235,10 +282,11 @@ Software software_of(RowReader& row, const std::vector<Software>& known) {
       return std::ranges::any_of(software.sources, is_source) &&
              (software.dtypes.empty() || std::ranges::any_of(software.dtypes, is_type));
     });
-    return found == known.end() ? Software{} : *found;
+    if (found != known.end()) return *found;
+    name = metric_text(row, "framework=") + " " + metric_text(row, "release=");
+    if (is_blank(name) || name == " ") return {};
   }
-  const std::vector<std::string> words =
-      name_words(std::string(name) + " " + std::string(row.text("release")));
+  const std::vector<std::string> words = name_words(name + " " + std::string(row.text("release")));
   const auto by_likeness = [&words](const Software& software) { return likeness(words, software); };
   const auto most = std::ranges::max_element(known, {}, by_likeness);
   if (most != known.end() && by_likeness(*most) > 0) return *most;
@@ -267,6 +315,7 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
   }
   read_overlap(row, plan);
   read_recipe(row, software, plan);
+  read_graphs(row, model, plan);
   read_dispatcher(row, plan);
   // Padded to their capacity, experts have as many tokens in every layer.
   if (plan.host_launch_cost && model.experts.capacity_factor > 0) plan.host_reads_counts = false;

@@ -73,7 +73,9 @@ const std::vector<RematPolicy>& remat_policies() {
       {"save_encoded_and_out_proj", {kAttention, kOut}},
       {"save_dot_for_mlperf_200b", {kQkv, kAttention, kOut}},
       {"save_dot_except_logits_ffn1", {kQkv, kAttention, kOut, kDown}},
-      {"save_dot_except_logits", {kQkv, kAttention, kOut, kUp, kDown}}};
+      {"save_dot_except_logits", {kQkv, kAttention, kOut, kUp, kDown}},
+      {"save_dot_only", {kQkv, kOut, kUp, kDown}},
+      {"save_dot_with_no_batch_dim", {kQkv, kOut, kUp, kDown}}};
   return kPolicies;
 }
 
@@ -234,8 +236,37 @@ void recompute_some(const SomeBlocks& some, std::int64_t of_stage, ParallelPlan&
 
 // ---- what is left open ----
 
+// Returns what a setting is set to, for "remat_policy=minimal", "CHECKPOINT_POLICY =
+// save_dot_only", "activations_checkpoint_granularity: null", "AutodiffCheckpointType.SAVE_NOTHING"
+// and
+// "--recompute-activations"; other texts as they are.
+std::string setting(std::string words) {
+  const std::size_t first = words.find_first_not_of("- ");
+  words.erase(0, std::min(first, words.size()));
+  const std::size_t end = words.find_first_of("=:.");
+  const std::string name = words.substr(0, end);
+  constexpr std::array kNames = {"polic", "checkpoint", "recompute", "remat", "granularity", "ckp"};
+  const bool is_setting =
+      end != std::string::npos && names_in(name).size() == 1 &&
+      std::ranges::any_of(kNames, [&name](const char* part) { return contains(name, part); });
+  if (is_setting) words.erase(0, words.find_first_not_of("= :.", end));
+  if (words == "recompute-activations" || words.starts_with("recompute_activations")) {
+    return "selective";  // Megatron's first flag for it
+  }
+  return words;
+}
+
+// Reads "cpu_offloading_num_layers=20", "activation_offload_layers 95".
+std::optional<std::int64_t> offloaded_layers(const std::string& words) {
+  const std::vector<std::string> names = names_in(words);
+  if (names.size() < 2 || !contains(names[0], "offload") || !contains(names[0], "layers")) {
+    return std::nullopt;
+  }
+  return number_in<std::int64_t>(names[1]);
+}
+
 bool leaves_open(const std::string& words) {
-  constexpr std::array kOpen = {"recipe dependent", "as needed", "remat (partial)"};
+  constexpr std::array kOpen = {"recipe dependent", "as needed", "remat (partial)", "not stated"};
   return is_blank(words) ||
          std::ranges::any_of(kOpen, [&words](const char* open) { return words.starts_with(open); });
 }
@@ -265,17 +296,41 @@ std::vector<RecomputeGuess> kinds() {
   return guesses;
 }
 
+// What the first word of `words` that is known says: "activation_recomputation 2 (full) in
+// run_train.sh". If none is, what was recomputed is not known.
+std::vector<RecomputeGuess> by_one_word(RowReader& row, const std::string& words,
+                                        ParallelPlan& plan) {
+  for (const std::string& name : names_in(words)) {
+    if (is_word_of(name, {"false", "none", "null", "disabled"})) return {};
+    const bool selective = contains(name, "selective");
+    if (!selective && !is_word_of(name, {"full", "true", "checkpoint_activations", "all"}))
+      continue;
+    plan.recompute = selective ? Recompute::kSelective : Recompute::kFull;
+    row.assume(fmt::format("recompute \"{}\": {}", row.text("recompute"), name_of(plan.recompute)));
+    return {};
+  }
+  row.assume(fmt::format("recompute \"{}\" is not known", row.text("recompute")));
+  return kinds();
+}
+
 }  // namespace
 
 std::vector<RecomputeGuess> read_recompute(RowReader& row, std::int64_t layers,
                                            ParallelPlan& plan) {
   const std::string_view text = row.text("recompute");
-  const std::string words = in_small_letters(alternative_for(text, plan.type));
+  const std::string words = setting(in_small_letters(alternative_for(text, plan.type)));
   if (leaves_open(words)) return kinds();
   if (contains(words, "fraction of blocks not stated")) return fractions(layers, plan);
   const std::vector<std::string> names = without_recompute(names_in(words));
   const std::string_view first = names.empty() ? "full" : std::string_view(names.front());
-  if (is_word_of(first, {"none", "no", "false", "off", "disabled", "without", "0"})) return {};
+  if (is_word_of(first, {"none", "no", "false", "off", "disabled", "without", "0", "null"}))
+    return {};
+  if (const auto offloaded = offloaded_layers(words)) {
+    plan.offload_activations = *offloaded > 0;
+    if (*offloaded > 0 && *offloaded < blocks_of_stage(layers, plan))
+      plan.offload_layers = offloaded;
+    return {};
+  }
   const bool selective = is_word_of(first, {"selective", "sac"});
   const bool by_ops = first == "sac" || contains(words, "(op") || contains(words, "per-op") ||
                       contains(words, "(llama3") ||
@@ -303,7 +358,7 @@ std::vector<RecomputeGuess> read_recompute(RowReader& row, std::int64_t layers,
     plan.recompute_modules = modules;
     plan.recompute = Recompute::kSelective;
   } else {
-    row.fail(fmt::format("recompute \"{}\" can't be expressed", text));
+    return by_one_word(row, words, plan);
   }
   return {};
 }

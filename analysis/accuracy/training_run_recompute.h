@@ -11,6 +11,9 @@
 //               stage, "every 2nd layer", "50 %"; "selective activation recomputation"; SAC
 //   Paxml       save_dot_except_logits_ffn1 and others (praxis/layers/checkpoint_policy.py)
 //
+// The name of a setting may stand before it ("remat_policy=minimal", "recompute_modules: norm").
+// What can't be read is not known, as if nothing were said, and the row says so.
+//
 // A name that is offloaded offloads all that a block keeps: a plan has no finer choice.
 
 #pragma once

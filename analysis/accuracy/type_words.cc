@@ -17,7 +17,7 @@ struct Format {
 };
 
 // Other words for the formats that stepsim has, and formats that it doesn't have.
-constexpr std::array<Format, 10> kOtherWords = {{
+constexpr std::array<Format, 14> kOtherWords = {{
     {"mxfp6", 6, std::nullopt},
     {"fp6", 6, std::nullopt},
     {"fp8mx", 8, DataType::kMxfp8},
@@ -28,6 +28,11 @@ constexpr std::array<Format, 10> kOtherWords = {{
     {"float16", 16, DataType::kFp16},
     {"half", 16, DataType::kFp16},
     {"float32", 32, DataType::kFp32},
+    // 16 bits of either kind, which are alike in time and size.
+    {"amp", 16, DataType::kFp16},
+    {"w16a16", 16, DataType::kFp16},
+    {"16bit", 16, DataType::kFp16},
+    {"mixedprecision", 16, DataType::kFp16},
 }};
 // Looked for last: mxfp4 and nvfp4 end with it. Which of them is meant is not known.
 constexpr Format kSomeFp4 = {"fp4", 4, std::nullopt};
@@ -85,7 +90,10 @@ const Format* narrowest_format(std::string_view text) {
   const Format* narrowest = nullptr;
   while (!text.empty()) {
     const Format* const format = format_of(next_word(text));
-    if (format != nullptr && (narrowest == nullptr || format->bits < narrowest->bits)) {
+    if (format == nullptr) continue;
+    const bool says_more =
+        narrowest != nullptr && format->bits == narrowest->bits && format->type && !narrowest->type;
+    if (narrowest == nullptr || format->bits < narrowest->bits || says_more) {
       narrowest = format;
     }
   }
@@ -108,11 +116,20 @@ void read_scales(std::string_view text, TypeWords& words) {
   }
 }
 
+// Notes in parentheses count where nothing else names a format ("not stated (default bfloat16)"),
+// and where they say which fp4 is meant ("fp4 (recipe nvfp4)").
+const Format* format_of_text(const std::string& small) {
+  const Format* const outside = narrowest_format(outside_parentheses(small));
+  const bool is_open = outside == nullptr || (!outside->type && outside->word == kSomeFp4.word);
+  const Format* const anywhere = is_open ? narrowest_format(small) : nullptr;
+  return anywhere != nullptr ? anywhere : outside;
+}
+
 }  // namespace
 
 TypeWords type_of_words(std::string_view text) {
   const std::string small = in_small_letters(text);
-  const Format* const narrowest = narrowest_format(outside_parentheses(small));
+  const Format* const narrowest = format_of_text(small);
   const std::string quoted = "dtype \"" + std::string(text) + "\"";
   if (narrowest == nullptr)
     return {.type = std::nullopt, .problem = quoted + " names no known type"};

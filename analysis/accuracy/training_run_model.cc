@@ -29,6 +29,17 @@ bool names_it(std::string_view name, std::string_view part) {
   return rest.empty() || !is_digit(part.back()) || !is_digit(rest.front());
 }
 
+// Returns the letters and digits of a name, and of its first words alone: in "DeepSeek-V3 671B" no
+// number begins with V3's.
+std::vector<std::string> beginnings_of(std::string_view name) {
+  std::vector<std::string> result{letters_and_digits(name)};
+  for (std::size_t end = name.rfind(' '); end != std::string_view::npos && end > 0;
+       end = name.rfind(' ', end - 1)) {
+    result.push_back(letters_and_digits(name.substr(0, end)));
+  }
+  return result;
+}
+
 // NeMo's recipes with dropped tokens pad each expert to a capacity factor of 1
 // (moe_expert_capacity_factor, moe_pad_expert_input_to_capacity).
 bool drops_tokens(const RowReader& row) {
@@ -168,9 +179,13 @@ bool is_better_described(RowReader& row, const ModelSpec& model) {
 MeasuredModel known_model(const RowReader& row, const std::vector<MeasuredModel>& known,
                           const std::vector<ModelSpec>& catalog) {
   const std::string name = letters_and_digits(row.text("model"));
+  const std::vector<std::string> beginnings = beginnings_of(row.text("model"));
   MeasuredModel result;
   for (const MeasuredModel& model : known) {
-    const auto fits = [&name](const std::string& part) { return names_it(name, part); };
+    const auto fits = [&beginnings](const std::string& part) {
+      return std::ranges::any_of(
+          beginnings, [&part](const std::string& beginning) { return names_it(beginning, part); });
+    };
     if (std::ranges::none_of(model.names, fits)) continue;
     result = model;
     break;

@@ -22,6 +22,10 @@ namespace {
 
 constexpr std::int64_t kMostStages = 10'000;
 
+// Transformer Engine's userbuffers cut a pipelined scatter in four
+// (transformer_engine/pytorch/module/base.py, num_splits); rings have a piece for each rank.
+constexpr std::int64_t kUserbufferPieces = 4;
+
 using PlanKeys = std::vector<std::pair<std::string, std::string>>;
 
 // Sets the plan keys that an entry of the catalog gives. Throws ConfigError.
@@ -54,7 +58,9 @@ void read_sizes(RowReader& row, std::int64_t chips, ParallelPlan& plan) {
   plan.sequence = row.need("seq_len");
   plan.global_batch = row.need("global_batch");
   plan.microbatch_size = row.integer_or("micro_batch", 1);
-  if (is_batch_of_a_chip(row)) plan.microbatch_size *= plan.tp * plan.cp;
+  const std::int64_t of_replica = plan.microbatch_size * plan.tp * plan.cp;
+  const bool divides = plan.dp > 0 && plan.global_batch % (plan.dp * of_replica) == 0;
+  if (is_batch_of_a_chip(row) && divides) plan.microbatch_size = of_replica;
   if (row.text("micro_batch").empty()) row.assume("micro_batch: 1");
 }
 
@@ -129,10 +135,11 @@ void read_overlap(const RowReader& row, ParallelPlan& plan) {
   if (overlap.says("overlapparamgather") || overlap.says("overlapparamsync")) {
     plan.overlap_parameters = plan.zero > 0 && plan.zero < 3;
   }
-  if (plan.tp > 1 && (overlap.says("tpcommoverlap") || overlap.says("overlappedwithweightgrad"))) {
-    plan.overlap_tensor = true;
+  if (plan.tp > 1 && overlap.says("overlappedwithweightgrad")) plan.overlap_tensor = true;
+  if (overlap.says("tpcommoverlap") || (overlap.says("tp,ppanddpcommunicationoverlap"))) {
+    plan.tensor_pieces = kUserbufferPieces;
   }
-  if (overlap.denies("tpcommoverlap")) plan.overlap_tensor = false;
+  if (overlap.denies("tpcommoverlap")) plan.tensor_pieces = 1;
   // Megatron-Core's --overlap-moe-expert-parallel-comm.
   const bool experts = overlap.says("1f1boverlap") || overlap.says("1f1ba2aoverlap") ||
                        overlap.says("moea2aoverlap") || overlap.says("overlapmoeexpertparallel");
@@ -151,6 +158,16 @@ void read_overlap(const RowReader& row, ParallelPlan& plan) {
       (overlap.says("compile") && !overlap.says("nocompile") && !overlap.says("notorch.compile")) ||
       size_of(plan.type) < size_of(plan.activations());
   if (compiled) plan.eager_elementwise = false;
+}
+
+// Adapters and schedules that split the backward have no exchange in pieces, and without sequence
+// parallelism there is none either: input gradients are then reduced beside weight gradients.
+void keep_pieces_where_possible(ParallelPlan& plan) {
+  if (plan.tensor_pieces == 1) return;
+  const bool splits = splits_all_backwards(plan);
+  if (plan.tp > 1 && plan.sequence_parallel && !splits && !plan.lora_rank) return;
+  plan.tensor_pieces = 1;
+  plan.overlap_tensor = plan.tp > 1 && !splits;
 }
 
 // Sets what the host launches as graphs: Megatron Core's and Transformer Engine's graphs of blocks,
@@ -185,7 +202,6 @@ void read_recipe(RowReader& row, const Software& software, ParallelPlan& plan) {
   if (own == software.recipes.end()) return;
   set_keys(software.name + ".recipe", own->plan, plan);
   row.assume("overlap: as in the recipes of " + software.name);
-  if (plan.tp == 1) plan.overlap_tensor = false;
   if (plan.zero == 0 || plan.zero == 3 || plan.replicas() == 1) plan.overlap_parameters = false;
   if (plan.ep == 1) plan.overlap_expert_parallel = false;
 }
@@ -211,6 +227,11 @@ void read_zero(RowReader& row, ParallelPlan& plan) {
   const auto zero = zero_of_words(words);
   if (!zero) row.assume(fmt::format("zero_stage \"{}\" is not known: 0", words));
   plan.zero = static_cast<int>(zero.value_or(0));
+  // PyTorch's SHARD_GRAD_OP: what FSDP has gathered for the forward stays until the backward.
+  if (plan.zero == 2 && plan.shared_master) {
+    plan.zero = 3;
+    plan.reshard_after_forward = false;
+  }
 }
 
 // Returns "NeMo" for the key "framework=" in "framework=NeMo;release=24.11".
@@ -270,13 +291,13 @@ bool trains_adapters(const RowReader& row) {
 }
 
 Software software_of(RowReader& row, const std::vector<Software>& known) {
+  const auto is_type = [&row](const std::string& part) {
+    return contains(row.text("dtype"), part) || contains(row.text("release"), part);
+  };
   std::string name(row.text("software"));
   if (is_blank(name)) {
     const auto is_source = [&row](const std::string& listed) {
       return row.text("source_id").starts_with(listed) || contains(row.text("source_ref"), listed);
-    };
-    const auto is_type = [&row](const std::string& part) {
-      return contains(row.text("dtype"), part);
     };
     const auto found = std::ranges::find_if(known, [&](const Software& software) {
       return std::ranges::any_of(software.sources, is_source) &&
@@ -287,7 +308,11 @@ Software software_of(RowReader& row, const std::vector<Software>& known) {
     if (is_blank(name) || name == " ") return {};
   }
   const std::vector<std::string> words = name_words(name + " " + std::string(row.text("release")));
-  const auto by_likeness = [&words](const Software& software) { return likeness(words, software); };
+  const auto by_likeness = [&](const Software& software) {
+    const bool is_of_type =
+        software.dtypes.empty() || std::ranges::any_of(software.dtypes, is_type);
+    return is_of_type ? likeness(words, software) : 0;
+  };
   const auto most = std::ranges::max_element(known, {}, by_likeness);
   if (most != known.end() && by_likeness(*most) > 0) return *most;
   row.assume(fmt::format("software \"{}\" is not known: as if none were given", name));
@@ -315,6 +340,7 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
   }
   read_overlap(row, plan);
   read_recipe(row, software, plan);
+  keep_pieces_where_possible(plan);
   read_graphs(row, model, plan);
   read_dispatcher(row, plan);
   // Padded to their capacity, experts have as many tokens in every layer.

@@ -275,7 +275,9 @@ std::int64_t blocks_of_stage(std::int64_t layers, const ParallelPlan& plan) {
   return std::max<std::int64_t>(1, layers / std::max<std::int64_t>(1, stages_of(plan)));
 }
 
-// Fully sharded software recomputes a fraction of the blocks, evenly spread.
+// The blocks of each stage that are recomputed, where the row says only that some are: fully
+// sharded software recomputes a fraction of them, evenly spread, Megatron's block method the first
+// ones.
 std::vector<RecomputeGuess> fractions(std::int64_t layers, const ParallelPlan& plan) {
   constexpr std::array<std::pair<int, int>, 5> kFractions = {
       {{1, 4}, {1, 3}, {1, 2}, {2, 3}, {1, 1}}};
@@ -288,18 +290,20 @@ std::vector<RecomputeGuess> fractions(std::int64_t layers, const ParallelPlan& p
   return guesses;
 }
 
-std::vector<RecomputeGuess> kinds() {
+std::vector<RecomputeGuess> kinds(std::int64_t layers, const ParallelPlan& plan) {
   std::vector<RecomputeGuess> guesses;
-  for (const Recompute kind : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+  for (const Recompute kind : {Recompute::kNone, Recompute::kSelective}) {
     guesses.push_back({std::string(name_of(kind)), kind});
   }
+  for (RecomputeGuess& some : fractions(layers, plan)) guesses.push_back(std::move(some));
+  guesses.back() = {std::string(name_of(Recompute::kFull)), Recompute::kFull};
   return guesses;
 }
 
 // What the first word of `words` that is known says: "activation_recomputation 2 (full) in
 // run_train.sh". If none is, what was recomputed is not known.
 std::vector<RecomputeGuess> by_one_word(RowReader& row, const std::string& words,
-                                        ParallelPlan& plan) {
+                                        std::int64_t layers, ParallelPlan& plan) {
   for (const std::string& name : names_in(words)) {
     if (is_word_of(name, {"false", "none", "null", "disabled"})) return {};
     const bool selective = contains(name, "selective");
@@ -310,7 +314,7 @@ std::vector<RecomputeGuess> by_one_word(RowReader& row, const std::string& words
     return {};
   }
   row.assume(fmt::format("recompute \"{}\" is not known", row.text("recompute")));
-  return kinds();
+  return kinds(layers, plan);
 }
 
 }  // namespace
@@ -319,7 +323,7 @@ std::vector<RecomputeGuess> read_recompute(RowReader& row, std::int64_t layers,
                                            ParallelPlan& plan) {
   const std::string_view text = row.text("recompute");
   const std::string words = setting(in_small_letters(alternative_for(text, plan.type)));
-  if (leaves_open(words)) return kinds();
+  if (leaves_open(words)) return kinds(layers, plan);
   if (contains(words, "fraction of blocks not stated")) return fractions(layers, plan);
   const std::vector<std::string> names = without_recompute(names_in(words));
   const std::string_view first = names.empty() ? "full" : std::string_view(names.front());
@@ -358,7 +362,7 @@ std::vector<RecomputeGuess> read_recompute(RowReader& row, std::int64_t layers,
     plan.recompute_modules = modules;
     plan.recompute = Recompute::kSelective;
   } else {
-    return by_one_word(row, words, plan);
+    return by_one_word(row, words, layers, plan);
   }
   return {};
 }

@@ -30,4 +30,20 @@ namespace stepsim {
 // are kernels that stand between the matmul and the far end of its step. REQUIRES: chunks >= 1.
 std::vector<LayerStep> overlap_matmuls(std::vector<LayerStep> steps, std::int64_t chunks);
 
+// Returns the steps with each all-gather of the tensor group before a matmul, and each
+// reduce-scatter of it behind one, beside that matmul but for one piece of `pieces`, as if the
+// pieces were exchanged and multiplied one after the other without any loss:
+//
+//   gather          |--- gather ------|                       T_comm
+//   matmul          |-- k - 1 of k -----|-- 1 of k --|        max(T_math (k-1)/k, T_comm) +
+//   T_math/k
+//
+//   matmul          |- 1 of k -|--- k - 1 of k ------|
+//   scatter                    |--- k - 1 of k --|    |- 1 of k -|
+//
+// So Transformer Engine's userbuffers exchange (transformer_engine/common/comm_gemm_overlap), whose
+// pieces go round while a rank multiplies those it has. A matmul between a gather and a scatter is
+// beside the longer of them. REQUIRES: pieces >= 2.
+std::vector<LayerStep> exchange_beside_matmuls(std::vector<LayerStep> steps, std::int64_t pieces);
+
 }  // namespace stepsim

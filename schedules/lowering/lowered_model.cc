@@ -118,18 +118,31 @@ std::vector<OpExchange> with_cache_exchanges(const Layer& block, const ParallelP
   return exchanges;
 }
 
-// Cuts the collective matmuls of the forward and of the whole backward. A background gather goes
-// before the gather of the matmul, so that the latter stands next to its matmul.
-LoweredLayer cut_matmuls(LoweredLayer layer, std::int64_t chunks) {
-  for (std::size_t i = 1; i < layer.backward.size(); ++i) {
-    LayerStep& before = layer.backward[i - 1];
-    LayerStep& step = layer.backward[i];
+// Moves background gathers before the gather of a matmul, so that the latter stands next to its
+// matmul.
+void let_background_go_first(std::vector<LayerStep>& steps) {
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    LayerStep& before = steps[i - 1];
+    LayerStep& step = steps[i];
     if (before.kind == LayerStep::Kind::kCollective && step.kind == LayerStep::Kind::kBackground) {
       std::swap(before, step);
     }
   }
+}
+
+// Cuts the collective matmuls of the forward and of the whole backward.
+LoweredLayer cut_matmuls(LoweredLayer layer, std::int64_t chunks) {
+  let_background_go_first(layer.backward);
   layer.forward = overlap_matmuls(std::move(layer.forward), chunks);
   layer.backward = overlap_matmuls(std::move(layer.backward), chunks);
+  return layer;
+}
+
+// The same, with collectives that stay whole beside all but a piece of their matmuls.
+LoweredLayer exchange_in_pieces(LoweredLayer layer, std::int64_t pieces) {
+  let_background_go_first(layer.backward);
+  layer.forward = exchange_beside_matmuls(std::move(layer.forward), pieces);
+  layer.backward = exchange_beside_matmuls(std::move(layer.backward), pieces);
   return layer;
 }
 
@@ -137,14 +150,16 @@ LoweredLayer cut_matmuls(LoweredLayer layer, std::int64_t chunks) {
 LoweredLayer lower_block(Layer block, const ContextShare& share, ParallelPlan plan, Bytes crossing,
                          std::vector<OpExchange> exchanges, bool in_parts) {
   // The gather of an input runs beside the weight gradient, which is not the matmul that is cut.
-  if (plan.tensor_chunks > 1) plan.overlap_tensor = true;
+  if (plan.tensor_chunks > 1 || plan.tensor_pieces > 1) plan.overlap_tensor = true;
   std::ranges::move(width_exchanges(block, plan), std::back_inserter(exchanges));
   if (plan.cp > 1 && !plan.is_inference()) {
     std::ranges::move(context_exchanges(block, share, plan), std::back_inserter(exchanges));
   }
   if (in_parts) block = recompute_parts(std::move(block), plan, crossing, exchanges);
   LoweredLayer lowered = lower_tensor(block, plan, crossing, false, exchanges);
-  return plan.tensor_chunks > 1 ? cut_matmuls(std::move(lowered), plan.tensor_chunks) : lowered;
+  if (plan.tensor_chunks > 1) return cut_matmuls(std::move(lowered), plan.tensor_chunks);
+  if (plan.tensor_pieces > 1) return exchange_in_pieces(std::move(lowered), plan.tensor_pieces);
+  return lowered;
 }
 
 LoweredBlock lower_roles(const Layer& block, const ContextShare& share, const ParallelPlan& plan,

@@ -28,6 +28,10 @@ void check_adapters(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
                 is + "the model is a stack of MLPs, which gets no adapters: 0");
   rules.require(model.prediction_modules == 0, "lora_rank",
                 is + "modules of multi-token prediction get no adapters: 0");
+  rules.require(plan.tensor_pieces == 1, "lora_rank",
+                is + "tensor_pieces = " + std::to_string(plan.tensor_pieces) +
+                    " exchanges beside matmuls that have no others beside them: 0, or "
+                    "tensor_pieces = 1");
   rules.require(plan.tensor_chunks == 1, "lora_rank",
                 is + "tensor_chunks = " + std::to_string(plan.tensor_chunks) +
                     " cuts matmuls that have no others beside them: 0, or tensor_chunks = 1");

@@ -18,6 +18,18 @@ void check_chunks(const ParallelPlan& plan, Rules& rules) {
                     ", which is only possible with tp, dp and pp: cp, ep and etp must be 1");
 }
 
+void check_pieces(const ParallelPlan& plan, Rules& rules) {
+  if (plan.tensor_pieces <= 1) return;
+  const std::string is = "is " + std::to_string(plan.tensor_pieces) + ", but ";
+  rules.require(plan.divides_tokens(), "tensor_pieces",
+                is + "only tokens are exchanged in pieces: needs tp above 1 and sequence_parallel");
+  rules.require(plan.tensor_chunks <= 1, "tensor_pieces",
+                is + "tensor_chunks cuts the same matmuls: 1, or tensor_chunks = 1");
+  rules.require(!splits_all_backwards(plan), "tensor_pieces",
+                is + std::string(schedule_text(plan)) +
+                    " runs weight gradients separately: 1, or a schedule with whole backwards");
+}
+
 // Checks input gradients that are reduced beside weight gradients.
 void check_overlap(const ParallelPlan& plan, Rules& rules) {
   if (!plan.overlap_tensor) return;
@@ -57,6 +69,7 @@ void check_tensor(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
                   plan.microbatch_size * plan.sequence / plan.cp);
   }
   check_chunks(plan, rules);
+  check_pieces(plan, rules);
   check_overlap(plan, rules);
 }
 
@@ -82,8 +95,8 @@ void check_width(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
            model.mixer_pattern.find_first_of("gXNZ") == std::string::npos,
        "layers that are alike and without gates, states and norms over all heads");
   only(model.prediction_modules == 0, "models without multi-token prediction");
-  only(plan.tensor_chunks <= 1 && !plan.overlap_tensor,
-       "tensor_chunks = 1 and overlap_tensor = false");
+  only(plan.tensor_chunks <= 1 && plan.tensor_pieces <= 1 && !plan.overlap_tensor,
+       "tensor_chunks = 1, tensor_pieces = 1 and overlap_tensor = false");
   only(plan.recompute == Recompute::kNone || plan.recompute == Recompute::kFull,
        "recompute none or full");
 }

@@ -175,6 +175,7 @@ struct ParallelPlan {
   // ---- tensor and context ranks ----
   bool sequence_parallel = true;
   std::int64_t tensor_chunks = 1;
+  std::int64_t tensor_pieces = 1;
   bool overlap_tensor = false;
   std::int64_t tensor_width = 1;  // ranks of tp that divide the model's width
   ContextMode cp_mode = ContextMode::kZigzagRing;

@@ -241,6 +241,16 @@ void add_tensor(Table& table) {
                        "smaller and less efficient. 1 is off.",
              .rules = "Needs tp above 1 and sequence_parallel; cp, ep and etp are 1. Not in "
                       "schedules that split the backward."});
+  table.add("tensor_pieces", &Plan::tensor_pieces, Limits::between(1, kMostTokens),
+            {.help = "Exchanges in pieces (Transformer Engine's userbuffers, tp_comm_overlap): a "
+                     "gather runs beside the matmul that reads it, and the scatter of a result "
+                     "beside its matmul, but for one piece of this many. Input gradients are "
+                     "reduced beside weight gradients.",
+             .advice = "The tensor ranks, where a library sends each rank's part while it "
+                       "multiplies the parts that are there; 4 for its pipelined scatters. 1 is "
+                       "off.",
+             .rules = "Needs tp above 1, sequence_parallel and tensor_chunks 1. Not in schedules "
+                      "that split the backward, nor with lora_rank."});
   table.add(
       "overlap_tensor", &Plan::overlap_tensor,
       {.help = "An input gradient is reduced while its weight gradient is computed.",
@@ -669,7 +679,8 @@ void add_optimizer(Table& table) {
        .advice = "8 to 64 for fine-tuning. Frozen weights have no gradients, no optimizer "
                  "state and no weight-gradient matmuls: a third of the work goes. Routed "
                  "experts and the router get no adapters.",
-       .rules = "A transformer without prediction modules; tensor_chunks and tensor_width 1; "
+       .rules = "A transformer without prediction modules; tensor_chunks, tensor_pieces and "
+                "tensor_width 1; "
                 "tied embeddings with pp = 1 and zero below 3 only.",
        .unset = "all parameters are trained"});
   table.add("optimizer_bytes", &Plan::optimizer_bytes, Limits::between(1, kMostBytesOfAParameter),

@@ -17,6 +17,13 @@ struct ExpertPart {
   std::int64_t width = 0;    // this chip's features of each expert
 };
 
+// Returns the places that experts have for `copies`: with masks all of their capacity, full or not.
+std::int64_t places_of(const Part& part, std::int64_t copies) {
+  if (!part.shard.mask_dispatch) return copies;
+  const double factor = part.model.experts.capacity_factor;
+  return static_cast<std::int64_t>(std::ceil(factor * static_cast<double>(copies)));
+}
+
 ExpertPart expert_part(const Part& part) {
   const Shard& shard = part.shard;
   const ExpertSpec& spec = part.model.experts;
@@ -27,9 +34,10 @@ ExpertPart expert_part(const Part& part) {
   const std::int64_t senders =
       apart ? shard.sending_replicas * shard.tensor : shard.expert * shard.expert_tensor;
   const std::int64_t sent = part.own_tokens * spec.visited() * senders / alike;
+  const std::int64_t came =
+      copies_by_expert_rank(spec, shard.expert, sent)[static_cast<std::size_t>(shard.expert_rank)];
   return {.experts = spec.routed / shard.expert,
-          .copies = copies_by_expert_rank(spec, shard.expert,
-                                          sent)[static_cast<std::size_t>(shard.expert_rank)],
+          .copies = shard.mask_dispatch ? places_of(part, sent / shard.expert) : came,
           .width = spec.intermediate / shard.expert_tensor};
 }
 
@@ -98,9 +106,40 @@ Kernel sum_copies(const Part& part, std::int64_t copies, std::int64_t rows) {
   return kernel;
 }
 
+// A product of each sequence with a mask of its tokens and their places, which copies tokens into
+// places or adds places up (Lepikhin et al., "GShard", arXiv 2006.16668, algorithm 2; MaxText with
+// sparse_matmul = False). `n`: values of a token.
+struct MaskProduct {
+  const Part& part;
+  std::int64_t tokens;
+  std::int64_t sequences;
+  std::int64_t places;  // of a sequence, of all experts
+
+  explicit MaskProduct(const Part& own)
+      : part(own),
+        tokens(std::max<std::int64_t>(1, std::min(own.shard.sequence_length, own.own_tokens))),
+        sequences((own.own_tokens + tokens - 1) / tokens),
+        places(places_of(own, tokens * own.model.experts.visited())) {}
+
+  Kernel product(std::string_view name, const MatmulShape& shape) const {
+    const DataType type = part.shard.types.activations;
+    return matmul(name, {type, type}, shape);
+  }
+  Kernel copying() const {
+    return product("dispatch_mask", {sequences, places, token_width(part), tokens});
+  }
+  Kernel adding() const {
+    return product("combine_mask", {sequences, tokens, token_width(part), places});
+  }
+  // The gradient of the weights in the mask.
+  Kernel mask_gradient() const {
+    return product("mask_gradient", {sequences, tokens, places, token_width(part)});
+  }
+};
+
 // Copies each token, ordered by destination; in the backward, sums the copies.
 LayerOp permute(const Part& part) {
-  const std::int64_t copies = part.own_tokens * part.model.experts.visited();
+  const std::int64_t copies = places_of(part, part.own_tokens * part.model.experts.visited());
   LayerOp op{.name = "permute"};
   // Shared experts have rounded the same tokens, unless they use those of the whole group.
   const bool is_rounded = part.model.experts.shared_intermediate > 0 &&
@@ -112,15 +151,20 @@ LayerOp permute(const Part& part) {
   op.input = own_tokens_size(part);
   op.host_reads = part.shard.host_reads_counts;
   if (copied_by_receiver(part)) return op;
-  op.forward.push_back(copy_rows(part, part.own_tokens, copies));
-  op.input_gradient = {sum_copies(part, copies, part.own_tokens)};
+  if (part.shard.mask_dispatch) {
+    op.forward.push_back(MaskProduct(part).copying());
+    op.input_gradient = {MaskProduct(part).adding()};
+  } else {
+    op.forward.push_back(copy_rows(part, part.own_tokens, copies));
+    op.input_gradient = {sum_copies(part, copies, part.own_tokens)};
+  }
   op.forward_workspace = copies * token_width(part) * size_of(part.shard.types.dispatch);
   op.backward_workspace = part.size(copies * token_width(part)) + own_tokens_size(part);
   return op;
 }
 
 LayerOp unpermute(const Part& part) {
-  const std::int64_t copies = part.own_tokens * part.model.experts.visited();
+  const std::int64_t copies = places_of(part, part.own_tokens * part.model.experts.visited());
   LayerOp op{.name = "unpermute"};
   if (travels_narrow(part)) {
     add_rounding(part, "round_gradient", part.own_tokens * token_width(part), op.input_gradient);
@@ -131,8 +175,14 @@ LayerOp unpermute(const Part& part) {
     return op;
   }
   op.saved = op.saved_inside = Bytes(copies * kPlaceBytes);
-  op.forward = {sum_copies(part, copies, part.own_tokens)};
-  op.input_gradient.push_back(copy_rows(part, part.own_tokens, copies));
+  if (part.shard.mask_dispatch) {
+    op.forward = {MaskProduct(part).adding()};
+    op.input_gradient.push_back(MaskProduct(part).copying());
+    op.input_gradient.push_back(MaskProduct(part).mask_gradient());
+  } else {
+    op.forward = {sum_copies(part, copies, part.own_tokens)};
+    op.input_gradient.push_back(copy_rows(part, part.own_tokens, copies));
+  }
   op.input = part.size(copies * token_width(part));
   op.forward_workspace = part.size(copies * token_width(part));
   op.backward_workspace = op.forward_workspace + own_tokens_size(part);

@@ -148,6 +148,10 @@ struct Shard {
   // Copies arrive ordered by their sender. A pass orders them by expert, another one their results
   // (Megatron-Core: sort_chunks_by_idxs). Else they arrive as the matmuls need them.
   bool sorts_copies = false;
+  // Products with masks copy tokens into places of experts, and add places up; all places of a
+  // capacity are computed (GShard; MaxText: sparse_matmul = False). Places that stay empty are not
+  // sent to other chips.
+  bool mask_dispatch = false;
   bool host_reads_counts = false;  // the host reads how many tokens came to each expert
   DataTypes types{};
 };

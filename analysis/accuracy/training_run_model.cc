@@ -46,6 +46,23 @@ bool drops_tokens(const RowReader& row) {
   return contains(row.text("model"), "tokendrop");
 }
 
+// Returns the capacity factor of a row, 0 if it has none. MaxText's key stands with the experts or
+// among other figures.
+double capacity_factor(const RowReader& row) {
+  if (drops_tokens(row)) return 1;
+  for (const std::string_view column : {"moe_detail", "other_metrics"}) {
+    for (const std::string_view key : {"capacity_factor=", "capacity_factor: "}) {
+      const std::string_view words = row.text(column);
+      const std::size_t at = words.find(key);
+      if (at == std::string_view::npos) continue;
+      const std::string digits(words.substr(at + key.size()));
+      const double factor = std::strtod(digits.c_str(), nullptr);
+      if (factor > 0 && factor <= 100) return factor;
+    }
+  }
+  return 0;
+}
+
 struct ExpertWords {
   std::optional<std::int64_t> experts{};  // routed ones
   std::optional<std::int64_t> chosen{};   // by each token
@@ -104,7 +121,7 @@ void read_experts(RowReader& row, const MeasuredModel& known, ModelSpec& model) 
   spec.shared_intermediate =
       number_after(detail, "shared_ffn=").value_or(known.shared_experts * spec.intermediate);
   spec.first_dense = number_after(detail, "dense_layers=").value_or(known.first_dense);
-  if (drops_tokens(row)) spec.capacity_factor = 1;
+  spec.capacity_factor = capacity_factor(row);
 }
 
 // Tables only say "MLA".
@@ -198,7 +215,7 @@ ModelSpec model_of_row(RowReader& row, const MeasuredModel& known, const Softwar
   const bool dropout = software.dropout;
   if (known.sizes && (!gives_sizes(row) || is_better_described(row, *known.sizes))) {
     ModelSpec model = model_by_name(row, *known.sizes, dropout);
-    if (drops_tokens(row) && model.experts.routed > 0) model.experts.capacity_factor = 1;
+    if (model.experts.routed > 0) model.experts.capacity_factor = capacity_factor(row);
     return model;
   }
   ModelSpec model{.name = std::string(row.text("model"))};

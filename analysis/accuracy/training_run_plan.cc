@@ -191,16 +191,35 @@ bool leaves_overlap_open(const RowReader& row) {
          !contains(in_small_letters(text), "overlap");
 }
 
-// Turns on what the software's recipe for the row's model does, as far as the plan has a use for
-// it. Throws ConfigError.
-void read_recipe(RowReader& row, const Software& software, ParallelPlan& plan) {
-  if (!leaves_overlap_open(row)) return;
+// Returns the software's recipe for the row's model on its chip; nullptr if it has none.
+const SoftwareRecipe* recipe_of(const RowReader& row, const Software& software) {
   const std::string model = letters_and_digits(row.text("model"));
-  const auto own = std::ranges::find_if(software.recipes, [&model](const SoftwareRecipe& recipe) {
-    return model.find(recipe.model) != std::string::npos;
+  const std::string chip = in_small_letters(row.text("chip"));
+  const auto own = std::ranges::find_if(software.recipes, [&](const SoftwareRecipe& recipe) {
+    return model.find(recipe.model) != std::string::npos && chip.starts_with(recipe.chip);
   });
-  if (own == software.recipes.end()) return;
-  set_keys(software.name + ".recipe", own->plan, plan);
+  return own == software.recipes.end() ? nullptr : &*own;
+}
+
+// Sets what the recipe recomputes, where the row leaves that open (there are guesses), and what it
+// overlaps, where the row leaves that open, as far as the plan has a use for it. Throws
+// ConfigError.
+void read_recipe(RowReader& row, const Software& software, ParallelPlan& plan,
+                 std::vector<RecomputeGuess>& guesses) {
+  const SoftwareRecipe* const recipe = recipe_of(row, software);
+  if (recipe == nullptr) return;
+  PlanKeys recompute;
+  PlanKeys others;
+  for (const auto& key : recipe->plan) {
+    (key.first.starts_with("recompute") ? recompute : others).push_back(key);
+  }
+  if (!recompute.empty() && !guesses.empty()) {
+    set_keys(software.name + ".recipe", recompute, plan);
+    guesses.clear();
+    row.assume("recompute: as in the recipes of " + software.name);
+  }
+  if (!leaves_overlap_open(row)) return;
+  set_keys(software.name + ".recipe", others, plan);
   row.assume("overlap: as in the recipes of " + software.name);
   if (plan.zero == 0 || plan.zero == 3 || plan.replicas() == 1) plan.overlap_parameters = false;
   if (plan.ep == 1) plan.overlap_expert_parallel = false;
@@ -220,6 +239,16 @@ void read_dispatcher(const RowReader& row, ParallelPlan& plan) {
   const std::string_view words = row.text("other_metrics");
   if (plan.ep > 1 && contains(words, "dispatcher=A2A")) plan.dispatch = Dispatch::kAllToAll;
   if (plan.ep > 1 && contains(words, "dispatcher=DeepEP")) plan.dispatch = Dispatch::kTwoLevel;
+}
+
+// MaxText without its grouped kernel (megablox, sparse_matmul) places tokens by masks.
+void read_masks(const RowReader& row, const ModelSpec& model, ParallelPlan& plan) {
+  if (model.experts.routed == 0 || model.experts.capacity_factor == 0) return;
+  const std::string words =
+      in_small_letters(fmt::format("{};{}", row.text("moe_detail"), row.text("other_metrics")));
+  plan.mask_dispatch =
+      contains(words, "sparse_matmul=false") || contains(words, "megablox: false");
+  if (plan.mask_dispatch) plan.sort_copies = false;
 }
 
 void read_zero(RowReader& row, ParallelPlan& plan) {
@@ -339,10 +368,11 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
     recompute_as_needed(plan, guesses);
   }
   read_overlap(row, plan);
-  read_recipe(row, software, plan);
+  read_recipe(row, software, plan, guesses);
   keep_pieces_where_possible(plan);
   read_graphs(row, model, plan);
   read_dispatcher(row, plan);
+  read_masks(row, model, plan);
   // Padded to their capacity, experts have as many tokens in every layer.
   if (plan.host_launch_cost && model.experts.capacity_factor > 0) plan.host_reads_counts = false;
   return plan;

@@ -32,7 +32,7 @@ constexpr std::array<Format, 14> kOtherWords = {{
     {"amp", 16, DataType::kFp16},
     {"w16a16", 16, DataType::kFp16},
     {"16bit", 16, DataType::kFp16},
-    {"mixedprecision", 16, DataType::kFp16},
+    {"mixed", 16, DataType::kFp16},
 }};
 // Looked for last: mxfp4 and nvfp4 end with it. Which of them is meant is not known.
 constexpr Format kSomeFp4 = {"fp4", 4, std::nullopt};
@@ -116,13 +116,26 @@ void read_scales(std::string_view text, TypeWords& words) {
   }
 }
 
+// Returns the only format that a text names; nullptr if it names none or several.
+const Format* only_format(std::string_view text) {
+  const Format* only = nullptr;
+  while (!text.empty()) {
+    const Format* const format = format_of(next_word(text));
+    if (format == nullptr || format->word == kSomeFp4.word) continue;
+    if (only != nullptr && only->type != format->type) return nullptr;
+    only = format;
+  }
+  return only;
+}
+
 // Notes in parentheses count where nothing else names a format ("not stated (default bfloat16)"),
 // and where they say which fp4 is meant ("fp4 (recipe nvfp4)").
 const Format* format_of_text(const std::string& small) {
   const Format* const outside = narrowest_format(outside_parentheses(small));
-  const bool is_open = outside == nullptr || (!outside->type && outside->word == kSomeFp4.word);
-  const Format* const anywhere = is_open ? narrowest_format(small) : nullptr;
-  return anywhere != nullptr ? anywhere : outside;
+  if (outside == nullptr) return only_format(small);
+  const Format* const anywhere = narrowest_format(small);
+  const bool says_which = !outside->type && outside->word == kSomeFp4.word && anywhere->type;
+  return says_which ? anywhere : outside;
 }
 
 }  // namespace

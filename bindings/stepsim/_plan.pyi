@@ -34,6 +34,7 @@ class Plan(Part):
                  pass_microbatches: Optional[int] = ...,
                  sequence_parallel: Optional[bool] = ...,
                  tensor_chunks: Optional[int] = ...,
+                 tensor_pieces: Optional[int] = ...,
                  overlap_tensor: Optional[bool] = ...,
                  tensor_width: Optional[int] = ...,
                  cp_mode: Optional[Literal["ring", "zigzag_ring", "all_gather", "ulysses"]] = ...,
@@ -52,6 +53,7 @@ class Plan(Part):
                  overlap_shared_experts: Optional[bool] = ...,
                  grouped_experts: Optional[bool] = ...,
                  sort_copies: Optional[bool] = ...,
+                 mask_dispatch: Optional[bool] = ...,
                  zero: Optional[int] = ...,
                  shard: Optional[int] = ...,
                  gradient_bucket_parameters: Optional[int] = ...,
@@ -148,6 +150,9 @@ class Plan(Part):
         tensor_chunks: Collective matmuls: a gather and the matmul that reads it, or a matmul and the
             scatter of its result, are cut into this many chunks that run side by side. Input gradients
             are reduced beside weight gradients. (default: 1)
+        tensor_pieces: Exchanges in pieces (Transformer Engine's userbuffers, tp_comm_overlap): a gather
+            runs beside the matmul that reads it, and the scatter of a result beside its matmul, but for
+            one piece of this many. Input gradients are reduced beside weight gradients. (default: 1)
         overlap_tensor: An input gradient is reduced while its weight gradient is computed. (default:
             false)
         tensor_width: Two-dimensional weight-stationary matmuls: this many neighbouring ranks of tp
@@ -188,6 +193,9 @@ class Plan(Part):
         sort_copies: dispatch all_to_all: a pass orders the copies that arrive by expert, another one
             orders the results by sender, and so in the backward (Megatron-Core's all-to-all
             dispatcher). (default: false)
+        mask_dispatch: Tokens are copied into the places of experts by a product with a mask, and added
+            up by another, sequence by sequence. Experts compute all places of their capacity, full or
+            not (GShard; MaxText with sparse_matmul = False). (default: false)
         zero: What the replicas divide between them; each level includes the one before. (default: 0)
         shard: Hybrid sharding: this many neighbouring replicas divide the state, and all such groups
             are alike.

@@ -52,7 +52,8 @@ std::vector<std::pair<std::string, std::string>> keys_of(const file::Plan& plan)
 std::vector<SoftwareRecipe> recipes_of(const file::Software& entry) {
   std::vector<SoftwareRecipe> recipes;
   for (const file::SoftwareRecipe& recipe : entry.recipe()) {
-    recipes.push_back({.model = recipe.model(), .plan = keys_of(recipe.plan())});
+    recipes.push_back(
+        {.model = recipe.model(), .chip = recipe.chip(), .plan = keys_of(recipe.plan())});
   }
   return recipes;
 }

@@ -41,6 +41,7 @@ const Hardware* find_hardware(const std::vector<Hardware>& hardware, std::string
 // overlap is the recipe's.
 struct SoftwareRecipe {
   std::string model;  // part of its name: small letters and digits
+  std::string chip;   // how its name in the table begins, in small letters; empty: any
   std::vector<std::pair<std::string, std::string>> plan;
 };
 

@@ -266,6 +266,7 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .metric_losses = plan.metric_losses,
           .grouped_experts = plan.grouped_experts,
           .sorts_copies = plan.sort_copies && plan.dispatch == Dispatch::kAllToAll,
+          .mask_dispatch = plan.mask_dispatch,
           .host_reads_counts = plan.is_launched() && plan.host_reads_counts && sends_tokens(plan),
           .types = data_types(plan)};
 }

@@ -25,7 +25,8 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
                   "is " + dispatch + ", but the model has no routed experts: all_to_all");
     for (const auto& [field, value] :
          {std::pair{"overlap_expert_parallel", plan.overlap_expert_parallel},
-          std::pair{"overlap_shared_experts", plan.overlap_shared_experts}}) {
+          std::pair{"overlap_shared_experts", plan.overlap_shared_experts},
+          std::pair{"mask_dispatch", plan.mask_dispatch}}) {
       rules.require(!value, field, "is true, but the model has no routed experts: false");
     }
     for (const auto& [field, type] : {std::pair{"dispatch_dtype", plan.dispatch_type},
@@ -60,6 +61,15 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
     rules.require(!fuses, "overlap_shared_experts",
                   "is true, but fused forwards and backwards run beside the all-to-alls already: "
                   "false");
+  }
+  if (plan.mask_dispatch) {
+    rules.require(experts.capacity_factor > 0, "mask_dispatch",
+                  "is true, but without model.experts.capacity_factor experts have no places: "
+                  "false, or a capacity factor");
+    rules.require(plan.dispatch == Dispatch::kAllToAll, "mask_dispatch",
+                  "is true with dispatch = " + dispatch + ": false, or all_to_all");
+    rules.require(!plan.sort_copies, "mask_dispatch",
+                  "is true, so copies arrive in their places: false, or sort_copies = false");
   }
   rules.divides("ep", plan.ep, "model's routed experts", experts.routed);
   rules.divides("etp", plan.etp, "width of an expert", experts.intermediate);

@@ -66,6 +66,7 @@ void check_unsupported(const ParallelPlan& plan, const ModelSpec& model, Rules& 
          "with context ranks is not modelled in inference: 1");
   refuse(plan.tensor_chunks > 1, "tensor_chunks", "is not modelled in inference: 1");
   refuse(plan.tensor_pieces > 1, "tensor_pieces", "is not modelled in inference: 1");
+  refuse(plan.mask_dispatch, "mask_dispatch", "is true, which is not modelled in inference: false");
   refuse(model.kind != ModelKind::kTransformer, "inference",
          "needs a transformer; the model is an mlp_stack");
 }

@@ -203,6 +203,7 @@ struct ParallelPlan {
   bool overlap_shared_experts = false;
   bool grouped_experts = true;
   bool sort_copies = false;
+  bool mask_dispatch = false;
 
   // ---- data parallelism ----
   int zero = 0;                       // 0: replicated; 1: optimizer state; 2: gradients; 3: FSDP

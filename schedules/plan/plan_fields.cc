@@ -393,6 +393,14 @@ void add_experts(Table& table) {
                "all-to-all dispatcher).",
        .advice = "true for Megatron-Core. It costs four passes over the copies in a layer, if "
                  "a chip has several experts."});
+  table.add("mask_dispatch", &Plan::mask_dispatch,
+            {.help = "Tokens are copied into the places of experts by a product with a mask, and "
+                     "added up by another, sequence by sequence. Experts compute all places of "
+                     "their capacity, full or not (GShard; MaxText with sparse_matmul = False).",
+             .advice = "Two products of each sequence with itself in a layer, which grow with its "
+                       "length squared: as long as the experts' own at some thousand tokens.",
+             .rules = "Needs a model with experts, model.experts.capacity_factor above 0, dispatch "
+                      "= all_to_all and sort_copies = false. Not in inference."});
 }
 
 void add_data(Table& table) {

@@ -34,6 +34,9 @@ TEST(PlanWordsTest, StagesOfZero) {
   for (const char* words : {"", "0", "no", "none", "unknown (0 in a model)", "DDP"}) {
     EXPECT_EQ(zero_of_words(words), 0) << words;
   }
+  for (const char* words : {"sharded data parallel", "ZeRO optimizer", "mcore_distrib_optim"}) {
+    EXPECT_EQ(zero_of_words(words), 1) << words;
+  }
   for (const char* words : {"12", "4", "some"}) EXPECT_EQ(zero_of_words(words), std::nullopt);
 }
 
@@ -53,9 +56,22 @@ TEST(PlanWordsTest, Schedules) {
       {"ZB-H2", kZeroBubbleH2},
       {"DualPipe", kDualPipe},
       {"DualPipeV", kDualPipeV},
+      {"DeepSpeed pipeline (1F1B)", kOneForwardOneBackward},
       {"GPipe", kGPipe}};
   for (const auto& [words, name] : cases) EXPECT_EQ(schedule_of_words(words), name) << words;
   EXPECT_EQ(schedule_of_words("a new one"), std::nullopt);
+}
+
+TEST(PlanWordsTest, Overlaps) {
+  const OverlapWords words(
+      "overlap_grad_sync;ub_tp_comm_overlap=True;FULL_CUDA_GRAPH=0;moe_a2a_overlap: false");
+  EXPECT_TRUE(words.says("overlapgradsync"));
+  EXPECT_TRUE(words.says("tpcommoverlap"));
+  EXPECT_FALSE(words.denies("tpcommoverlap"));
+  EXPECT_TRUE(words.denies("fullcudagraph"));
+  EXPECT_TRUE(words.denies("moea2aoverlap"));
+  EXPECT_FALSE(words.says("moea2aoverlap"));
+  EXPECT_FALSE(words.says("overlapparamgather") || words.denies("overlapparamgather"));
 }
 
 TEST(PlanWordsTest, Yes) {
@@ -99,8 +115,9 @@ TEST(PlanWordsTest, InterleavedHasSeveralChunks) {
 
   EXPECT_EQ(run_with("pp,dp,schedule", "8,8,DualPipeV").experiment.plan.schedule,
             ScheduleName::kDualPipeV);
-  EXPECT_EQ(run_with("pp,dp,schedule", "8,8,a new one").problem,
-            "schedule \"a new one\" is not known");
+  const TrainingRun unknown = run_with("pp,dp,schedule", "8,8,a new one");
+  EXPECT_EQ(unknown.experiment.plan.schedule, ScheduleName::kOneForwardOneBackward);
+  EXPECT_EQ(std::ranges::count(unknown.assumed, "schedule \"a new one\" is not known: 1F1B"), 1);
 }
 
 TEST(PlanWordsTest, AsynchronousTensorRanksCutAChunkForEach) {

@@ -34,6 +34,14 @@ TEST(TypeWordsTest, OfSeveralTheNarrowestIsThatOfMatmuls) {
 TEST(TypeWordsTest, ParenthesesExplain) {
   EXPECT_EQ(type("FP8 (25.09: FP8-CS; value in parentheses = FP8-MX, dropped)"), DataType::kFp8);
   EXPECT_EQ(type("not stated (fp8 or nvfp4)"), std::nullopt);
+  EXPECT_EQ(type("not stated (default bfloat16)"), DataType::kBf16);
+  EXPECT_EQ(type("FP4=True (FP4_RECIPE=nvfp4), bf16 rest"), DataType::kNvfp4);
+}
+
+TEST(TypeWordsTest, SixteenBitsByAnyName) {
+  for (const char* words : {"amp", "w16a16", "mixed precision", "16-bit"}) {
+    EXPECT_EQ(type(words), DataType::kFp16) << words;
+  }
 }
 
 TEST(TypeWordsTest, WhatIsNotModelledIsNotTakenForAnother) {

@@ -121,7 +121,7 @@ TEST(ClusterTopologiesTest, SizesThatAreNotThereSayWhichAre) {
     return find(CatalogKind::kCluster, name).problem;
   };
   EXPECT_EQ(problem_of("gb200-nvl72-100"),
-            "the size of gb200-nvl72-<size> must be a multiple of 72 chips, up to 9216; is "
+            "the size of gb200-nvl72-<size> must be a multiple of 72 chips, up to 18432; is "
             "\"100\"");
   const std::string slices =
       "the size of multislice-v5p-<size> must be a number of slices, up to 10, and the axes of a "

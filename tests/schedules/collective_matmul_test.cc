@@ -173,5 +173,64 @@ TEST(CollectiveMatmulTest, AChunkOfTheShorterOneIsLeftOver) {
   }
 }
 
+// A gather runs beside (k-1)/k of its matmul: max(M (k-1)/k, C) + M/k. A scatter begins after a
+// k-th and its last k-th comes after the matmul: M/k + max(M (k-1)/k, C (k-1)/k) + C/k.
+TEST(CollectiveMatmulTest, APieceOfAnExchangeIsLeftOver) {
+  const double moves = 7.0 / 8 * 4e9 / 100e9;
+  for (const double math : {0.3 * moves, 0.7 * moves, 1.9 * moves}) {
+    const std::vector<LayerStep> gather = {
+        collective(CollectiveOp::kAllGather, Bytes(4'000'000'000)),
+        compute({Kernel{.name = "rounding"}, matmul("up", math * 1e15)})};
+    const std::vector<LayerStep> scatter = {
+        compute({matmul("down", math * 1e15)}),
+        collective(CollectiveOp::kReduceScatter, Bytes(4'000'000'000))};
+    for (const std::int64_t pieces : {2, 4, 8}) {
+      const double piece = 1.0 / static_cast<double>(pieces);
+      const double rest = 1 - piece;
+      EXPECT_NEAR(seconds_of(exchange_beside_matmuls(gather, pieces), 8) /
+                      (std::max(math * rest, moves) + math * piece),
+                  1, 1e-3)
+          << "gather, " << pieces;
+      EXPECT_NEAR(seconds_of(exchange_beside_matmuls(scatter, pieces), 8) /
+                      (math * piece + rest * std::max(math, moves) + moves * piece),
+                  1, 1e-3)
+          << "scatter, " << pieces;
+    }
+  }
+}
+
+// Nothing is lost: rows, bytes, what is kept and let go. Other lanes stay as they are.
+TEST(CollectiveMatmulTest, ExchangesInPiecesDoTheSame) {
+  const std::vector<LayerStep> steps = exchange_beside_matmuls(block(Bytes(1006), 9e9), 4);
+  std::vector<Kind> kinds;
+  Bytes gathered;
+  Bytes scattered;
+  Bytes kept;
+  Bytes let_go;
+  std::int64_t rows = 0;
+  for (const LayerStep& step : steps) {
+    kinds.push_back(step.kind);
+    const bool gathers = step.collective == CollectiveOp::kAllGather;
+    if (step.kind != Kind::kCompute) (gathers ? gathered : scattered) += step.bytes;
+    kept += step.kept;
+    let_go += step.let_go;
+    for (const Kernel& kernel : step.kernels) rows += kernel.m;
+  }
+  EXPECT_EQ(kinds, (std::vector<Kind>{Kind::kDetached, Kind::kCompute, Kind::kCompute,
+                                      Kind::kDetached, Kind::kCompute, Kind::kCollective}));
+  EXPECT_EQ(gathered, Bytes(1006));
+  EXPECT_EQ(scattered, Bytes(1006));
+  EXPECT_EQ(kept, Bytes(7));
+  EXPECT_EQ(let_go, Bytes(9));
+  EXPECT_EQ(rows, 2000);
+  EXPECT_EQ(steps[1].kernels.front().m, 750);
+  EXPECT_EQ(steps[2].kernels.size(), 3U) << "a quarter of up, the activation, a quarter of down";
+
+  std::vector<LayerStep> others = block(Bytes(1000), 1e9);
+  others[0].lane = Lane::kExperts;
+  others[2].kind = Kind::kDetached;
+  EXPECT_EQ(exchange_beside_matmuls(others, 4).size(), 3U);
+}
+
 }  // namespace
 }  // namespace stepsim

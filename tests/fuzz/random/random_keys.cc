@@ -63,17 +63,20 @@ void choose_chunked_matmuls(Choices& choices, ParallelPlan& plan) {
   const bool is_plain = plan.cp * plan.ep * plan.etp == 1 && plan.sequence_parallel;
   if (is_plain && !splits_all_backwards(plan) && choices.one_in(4)) {
     plan.tensor_chunks = choices.between(2, 4);
+  } else if (plan.sequence_parallel && !splits_all_backwards(plan) && choices.one_in(4)) {
+    plan.tensor_pieces = choices.between(2, 8);
   }
   plan.overlap_tensor = !splits_all_backwards(plan) && choices.one_in(4);
 }
 
 bool takes_width(const ModelSpec& model, const ParallelPlan& plan) {
   return plan.sequence_parallel && model.experts.routed == 0 && model.latent.kv_rank == 0 &&
-         model.prediction_modules == 0 && plan.tensor_chunks == 1 && !plan.overlap_tensor &&
-         (plan.is_inference() || model.kv_heads % plan.tp == 0) && model.state.heads == 0 &&
-         model.indexer.heads == 0 && model.local == LocalSpec{} && !model.qk_norm_whole &&
-         model.attention_gate == AttentionGate::kNone && model.query_rank == 0 &&
-         model.mixer_pattern.find('X') == std::string::npos && !model.parallel_norms &&
+         model.prediction_modules == 0 && plan.tensor_chunks == 1 && plan.tensor_pieces == 1 &&
+         !plan.overlap_tensor && (plan.is_inference() || model.kv_heads % plan.tp == 0) &&
+         model.state.heads == 0 && model.indexer.heads == 0 && model.local == LocalSpec{} &&
+         !model.qk_norm_whole && model.attention_gate == AttentionGate::kNone &&
+         model.query_rank == 0 && model.mixer_pattern.find('X') == std::string::npos &&
+         !model.parallel_norms &&
          (plan.recompute == Recompute::kNone || plan.recompute == Recompute::kFull);
 }
 
@@ -128,6 +131,8 @@ void choose_expert_keys(Choices& choices, const RandomCluster& cluster, RandomJo
   if (choices.one_in(6)) plan.combine_type = DataType::kFp32;
   plan.grouped_experts = !choices.one_in(4);
   plan.sort_copies = choices.one_in(4);
+  plan.mask_dispatch = job.model.experts.capacity_factor > 0 && !plan.sort_copies &&
+                       plan.dispatch == Dispatch::kAllToAll && choices.one_in(2);
 }
 
 // ---- data parallelism and the optimizer ----
@@ -229,7 +234,8 @@ bool may_be_frozen(const RandomJob& job) {
   const ParallelPlan& plan = job.plan;
   const bool table_in_one_place = plan.pp == 1 && plan.zero < 3;
   return is_transformer(job) && job.model.prediction_modules == 0 && plan.tensor_chunks == 1 &&
-         plan.tensor_width == 1 && (!job.model.tied_embeddings || table_in_one_place);
+         plan.tensor_pieces == 1 && plan.tensor_width == 1 &&
+         (!job.model.tied_embeddings || table_in_one_place);
 }
 
 void choose_launches(Choices& choices, RandomJob& job) {

@@ -524,11 +524,17 @@ class CorePlan {
     }
     const bool tp_overlap = s_.is_true("tp_comm_overlap") || s_.is_true("ub_tp_comm_overlap");
     if (tp_overlap && tp_ > 1) {
-      made_.set("plan.overlap_tensor", true, "tp_comm_overlap");
-      made_.leave(
-          s_.has("tp_comm_overlap") ? "tp_comm_overlap" : "ub_tp_comm_overlap",
-          "input gradients are reduced beside weight gradients; matmuls that overlap piece by "
-          "piece are plan.tensor_chunks=4");
+      // Transformer Engine scatters in four pieces unless its own configuration says otherwise.
+      const bool exchanges_tokens = sequence && !s_.has("peft.dim");  // adapters have their own
+      const char* const key = s_.has("tp_comm_overlap") ? "tp_comm_overlap" : "ub_tp_comm_overlap";
+      if (exchanges_tokens) {
+        made_.set("plan.tensor_pieces", std::int64_t{4}, key);
+      } else {
+        made_.set("plan.overlap_tensor", true, key);
+        made_.leave(key,
+                    "input gradients are reduced beside weight gradients; without "
+                    "sequence_parallel, or with adapters, nothing is exchanged in pieces");
+      }
     }
     graphs();
     if (s_.is_true("cpu_offloading") && s_.integer_or("cpu_offloading_num_layers", 0) > 0) {

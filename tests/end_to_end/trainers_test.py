@@ -135,6 +135,10 @@ class TrainersTest(StepsimTest):
         self.assertEqual(plan["chunks"], "4")
         self.assertEqual(plan["zero"], "1")  # distributed_fused_adam
         self.assertEqual(plan["recompute_layers"], "1")
+        self.assertEqual(plan["tensor_pieces"], "4")  # ub_tp_comm_overlap
+        plan = self.plan("nemo", self.seed("nemo", "first.yaml"), "model.sequence_parallel=False")
+        self.assertEqual(plan["overlap_tensor"], "true")
+        self.assertNotIn("tensor_pieces", plan)
         plan = self.plan("nemo", self.seed("nemo", "second.yaml"))
         self.assertEqual(plan["sequence"], "8192")  # of the data, not the longest of the model
         self.assertEqual(plan["gradient_bytes"], "2")

@@ -2,10 +2,10 @@
 """Writes what measured training runs say into the repository: the tables of docs/accuracy.md, and the points of
 its picture (catalog/predictions/step_times.csv, which `stepsim figures` draws).
 
-    stepsim accuracy TABLE.csv --json FOLDER/TABLE.json     for each of the three tables
+    stepsim accuracy TABLE.csv --json FOLDER/TABLE.json     for each of the four tables
     scripts/write_accuracy_docs.py FOLDER
 
-The results are named calibration.json, public_validation.json and new_public.json.
+The results are named calibration.json, public_validation.json, new_public.json and other_sources.json.
 """
 import collections
 import json
@@ -17,18 +17,19 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "accuracy.md"
 POINTS = ROOT / "catalog" / "predictions" / "step_times.csv"
-TABLES = ["calibration", "public_validation", "new_public"]
+TABLES = ["calibration", "public_validation", "new_public", "other_sources"]
 METRICS = {"step_time_s": "step time", "memory_bytes": "memory"}
 HEAD = ["| source | metric | rows | left out | median | 90th percentile | mean | in the interval |",
         "|---|---|---|---|---|---|---|---|"]
 # The first that a source and a chip of the catalog begin with.
-GROUPS = [(("llm_foundry",), ("",), "llm-foundry, A100"),
+GROUPS = [(("llm_foundry",), ("",), "llm-foundry, A100 and H100"),
           (("vtrain",), ("",), "vTrain (Megatron-LM), A100"),
           (("",), ("v100", "a100"), "Megatron-LM, NeMo, torchtitan, fms-fsdp, V100 and A100"),
           (("torchtitan", "fms"), ("",), "torchtitan and fms-fsdp, H100 and H200"),
-          (("",), ("tpu",), "MaxText, TPU v4 to v6e"),
+          (("",), ("tpu",), "MaxText, TPU v4 to Ironwood"),
           (("",), ("h100", "h200"), "Megatron Core, NeMo, MaxText, H100 and H200"),
-          (("",), ("",), "Megatron Core, NeMo, Primus, B200 to GB300 and AMD")]
+          (("",), ("b200", "b300", "gb200", "gb300"), "Megatron Core, NeMo, B200 to GB300"),
+          (("",), ("",), "AMD, Gaudi, Trainium")]
 
 
 class Group:

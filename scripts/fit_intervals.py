@@ -8,7 +8,7 @@ An interval holds the middle 80 % of measured / predicted among runs in one situ
 source counts alike, with at most MOST_ROWS rows' weight, as tables of one source are near-copies of each
 other. Of fewer than MANY_SOURCES sources, the interval reaches from the lowest tenth of any to the highest
 of any. Rows that can't be right, and rows of grade C, whose run is not fully known, don't count.
-A situation of fewer than LEAST_SOURCES sources gets the interval of what it has in common with
+A situation of fewer than LEAST_SOURCES sources, or LEAST_ROWS rows, gets the interval of what it has in common with
 others: fields are left out in the order of NARROW, ACROSS, EXPERTS, OWN. Coverage, on standard error,
 is of each source with the intervals of all others.
 """
@@ -17,6 +17,7 @@ import json
 import sys
 
 LEAST_SOURCES = 3
+LEAST_ROWS = 12
 MANY_SOURCES = 6
 TAIL = 0.07  # a little less than a tenth: sources that are left out lie further off than their own do
 MOST_ROWS = 20
@@ -73,7 +74,8 @@ def fit(rows):
         for row in rows:
             groups[row[0], tuple((field, row[1][field]) for field in fields)].append(row)
         for key in sorted(groups, key=str):
-            if not fields or len({row[2] for row in groups[key]}) >= LEAST_SOURCES:
+            sources = {row[2] for row in groups[key]}
+            if not fields or (len(sources) >= LEAST_SOURCES and len(groups[key]) >= LEAST_ROWS):
                 fitted[key] = interval(groups[key])
     return fitted
 

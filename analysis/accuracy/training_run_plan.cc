@@ -246,8 +246,7 @@ void read_masks(const RowReader& row, const ModelSpec& model, ParallelPlan& plan
   if (model.experts.routed == 0 || model.experts.capacity_factor == 0) return;
   const std::string words =
       in_small_letters(fmt::format("{};{}", row.text("moe_detail"), row.text("other_metrics")));
-  plan.mask_dispatch =
-      contains(words, "sparse_matmul=false") || contains(words, "megablox: false");
+  plan.mask_dispatch = contains(words, "sparse_matmul=false") || contains(words, "megablox: false");
   if (plan.mask_dispatch) plan.sort_copies = false;
 }
 

@@ -221,8 +221,8 @@ TEST(ExpertsTest, CopiesAreSortedByExpert) {
   EXPECT_EQ(passes({.sequence_length = 1000, .expert = 1, .sorts_copies = true}), 0);
 }
 
-// Of 8 experts and 1,000 tokens that visit 2, places for 1.25 x 2,000: 2,500 rows are multiplied, and
-// the mask of a sequence has 1,000 x 2,500 values.
+// Of 8 experts and 1,000 tokens that visit 2, places for 1.25 x 2,000: 2,500 rows are multiplied,
+// and the mask of a sequence has 1,000 x 2,500 values.
 TEST(ExpertsTest, MasksCopyTokensIntoAllPlacesOfACapacity) {
   ModelSpec model = mixtral_8x7b();
   model.experts.capacity_factor = 1.25;
@@ -230,8 +230,8 @@ TEST(ExpertsTest, MasksCopyTokensIntoAllPlacesOfACapacity) {
   const ModelLayers layers = build_layers(model, shard);
   const auto flops = [&](std::string_view op, std::string_view kernel) {
     double sum = 0;
-    for (const auto* kernels : {&op_named(layers.block(0), op).forward,
-                                &op_named(layers.block(0), op).input_gradient}) {
+    for (const auto* kernels :
+         {&op_named(layers.block(0), op).forward, &op_named(layers.block(0), op).input_gradient}) {
       for (const Kernel& one : *kernels) {
         if (one.name == kernel) sum += one.flops.value();
       }

@@ -106,19 +106,19 @@ Kernel sum_copies(const Part& part, std::int64_t copies, std::int64_t rows) {
   return kernel;
 }
 
-// A product of each sequence with a mask of its tokens and their places, which copies tokens into
-// places or adds places up (Lepikhin et al., "GShard", arXiv 2006.16668, algorithm 2; MaxText with
-// sparse_matmul = False). `n`: values of a token.
+// A product with a mask of tokens and their places, which copies tokens into places or adds places
+// up (Lepikhin et al., "GShard", arXiv 2006.16668, algorithm 2; MaxText with sparse_matmul =
+// False): one for the tokens that a chip has of each sequence.
 struct MaskProduct {
   const Part& part;
-  std::int64_t tokens;
   std::int64_t sequences;
+  std::int64_t tokens;  // of a sequence
   std::int64_t places;  // of a sequence, of all experts
 
   explicit MaskProduct(const Part& own)
       : part(own),
-        tokens(std::max<std::int64_t>(1, std::min(own.shard.sequence_length, own.own_tokens))),
-        sequences((own.own_tokens + tokens - 1) / tokens),
+        sequences(std::max<std::int64_t>(1, own.shard.sequences)),
+        tokens((own.own_tokens + sequences - 1) / sequences),
         places(places_of(own, tokens * own.model.experts.visited())) {}
 
   Kernel product(std::string_view name, const MatmulShape& shape) const {
@@ -130,6 +130,10 @@ struct MaskProduct {
   }
   Kernel adding() const {
     return product("combine_mask", {sequences, tokens, token_width(part), places});
+  }
+  Bytes size() const { return part.size(sequences * tokens * places); }
+  Kernel making() const {
+    return part.elementwise("mask", {.elements = sequences * tokens * places, .reads = 0});
   }
   // The gradient of the weights in the mask.
   Kernel mask_gradient() const {
@@ -152,8 +156,10 @@ LayerOp permute(const Part& part) {
   op.host_reads = part.shard.host_reads_counts;
   if (copied_by_receiver(part)) return op;
   if (part.shard.mask_dispatch) {
-    op.forward.push_back(MaskProduct(part).copying());
-    op.input_gradient = {MaskProduct(part).adding()};
+    const MaskProduct mask(part);
+    op.forward.push_back(mask.copying());
+    op.input_gradient = {mask.adding()};
+    op.saved = op.saved_inside = mask.size();
   } else {
     op.forward.push_back(copy_rows(part, part.own_tokens, copies));
     op.input_gradient = {sum_copies(part, copies, part.own_tokens)};
@@ -176,9 +182,15 @@ LayerOp unpermute(const Part& part) {
   }
   op.saved = op.saved_inside = Bytes(copies * kPlaceBytes);
   if (part.shard.mask_dispatch) {
-    op.forward = {MaskProduct(part).adding()};
-    op.input_gradient.push_back(MaskProduct(part).copying());
-    op.input_gradient.push_back(MaskProduct(part).mask_gradient());
+    const MaskProduct mask(part);
+    op.forward = {mask.adding()};
+    op.input_gradient.push_back(mask.copying());
+    op.input_gradient.push_back(mask.mask_gradient());
+    // The gradient of the router's weights reads the results; the mask alone is made again.
+    op.again = {mask.making()};
+    op.saved_input = part.size(copies * token_width(part));
+    op.saved_inside = mask.size();
+    op.saved = op.saved_input + op.saved_inside;
   } else {
     op.forward = {sum_copies(part, copies, part.own_tokens)};
     op.input_gradient.push_back(copy_rows(part, part.own_tokens, copies));
@@ -409,7 +421,7 @@ std::vector<LayerOp> expert_branch(const Part& part) {
                                  .arrives = true}));
   ops.push_back(
       mlp_activation(part, "expert_activation", Region::kExpert, mine.copies, mine.width));
-  if (!part.shard.fused_elementwise) {
+  if (!part.shard.fused_elementwise && !part.shard.mask_dispatch) {
     // Sums the products of each copy's result and its gradient.
     Kernel kernel = part.elementwise(
         "choice_gradient",

@@ -91,7 +91,9 @@ bool says_yes(std::string_view text) {
 
 std::optional<std::int64_t> zero_of_words(std::string_view text) {
   const std::string words = squeezed(text);
-  if (is_blank(text) || words.starts_with("no")) return 0;
+  const bool is_off = words == "off" || words.ends_with(":off") || words.ends_with("=off") ||
+                      words.ends_with("false") || words.ends_with("disabled");
+  if (is_blank(text) || words.starts_with("no") || is_off) return 0;
   const bool is_digit = words.size() == 1 || words[1] < '0' || words[1] > '9';
   if (words[0] >= '0' && words[0] <= '3' && is_digit) return words[0] - '0';
   return meaning_of<std::int64_t>(words, kZeroWords);
@@ -116,15 +118,26 @@ bool OverlapWords::denies(std::string_view word) const {
 }
 
 OverlapWords::Answer OverlapWords::answer(std::string_view word) const {
-  constexpr std::array<std::string_view, 5> kNo = {"false", "0", "notset", "none", "no"};
-  const std::size_t at = text_.find(word);
-  if (at == std::string::npos) return Answer::kSilent;
-  const std::string_view value = std::string_view(text_).substr(at + word.size());
-  const bool is_set = value.starts_with('=') || value.starts_with(':');
-  const bool is_no = is_set && std::ranges::any_of(kNo, [value](std::string_view no) {
-                       return value.substr(1).starts_with(no);
-                     });
-  return is_no ? Answer::kNo : Answer::kYes;
+  constexpr std::array<std::string_view, 6> kNo = {"false", "0",  "notset",
+                                                   "none",  "no", "disabled"};
+  constexpr std::string_view kBetween = ",;()/+&|";
+  const std::string_view text = text_;
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    const std::size_t begin = at == 0 ? 0 : text.find_last_of(kBetween, at - 1) + 1;
+    const std::string_view before = text.substr(begin, at - begin);
+    if (before == "no" || before.ends_with("without")) return Answer::kNo;
+    std::string_view rest = text.substr(at + word.size());
+    rest = rest.substr(0, rest.find_first_of(kBetween));
+    if (rest.starts_with('s')) rest.remove_prefix(1);
+    const std::size_t sign = rest.find_first_of("=:");
+    if (sign == rest.npos) return Answer::kYes;
+    if (sign > 0) continue;  // another setting, whose name goes on
+    const std::string_view value = rest.substr(1);
+    if (value == "off") return Answer::kNo;
+    const auto begins = [value](std::string_view no) { return value.starts_with(no); };
+    return std::ranges::any_of(kNo, begins) ? Answer::kNo : Answer::kYes;
+  }
+  return Answer::kSilent;
 }
 
 }  // namespace stepsim

@@ -36,8 +36,8 @@ class OverlapWords {
   explicit OverlapWords(std::string_view text);
 
   bool starts_with(std::string_view words) const { return text_.starts_with(words); }
-  // True if a setting whose name ends with `word` is there and not set to false, 0, none or "not
-  // set".
+  // True if a setting whose name ends with `word` is there, without "no" or "without" before it,
+  // and not set to false, off, disabled, 0, none or "not set". The first such setting counts.
   bool says(std::string_view word) const;
   // True if it is there and set to one of them.
   bool denies(std::string_view word) const;

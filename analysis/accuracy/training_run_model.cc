@@ -90,16 +90,34 @@ std::optional<std::int64_t> number_after_any(std::string_view text,
   return std::nullopt;
 }
 
-// Reads "experts=8 topk=2 moe_ffn=14336", "256 routed experts top-8 + 1 shared, expert ffn 2048".
+// Returns whether the number at the end of `text` stands behind "top-" or "top ".
+bool follows_top(std::string_view text) {
+  const std::size_t end = text.find_last_not_of(" 0123456789");
+  constexpr std::string_view kTop = "top";
+  if (end == std::string_view::npos) return false;
+  return text.substr(0, end + 1).ends_with(kTop) || text.substr(0, end + 1).ends_with("top-");
+}
+
+// Reads "experts=8 topk=2 moe_ffn=14336", "256 routed experts top-8 + 1 shared, expert ffn 2048",
+// "top-2 experts of 8", "8 experts, 2 experts per token".
 ExpertWords expert_words(std::string_view detail) {
   const std::string text = in_small_letters(detail);
   ExpertWords words{.experts = number_after(text, "experts="),
                     .chosen = number_after_any(text, {"topk=", "top-k=", "top_k=", "top-", "top "}),
                     .width = number_after_any(text, {"moe_ffn=", "expert ffn ", "expert_ffn="})};
-  for (std::size_t at = text.find("expert"); !words.experts && at != std::string::npos;
+  for (std::size_t at = text.find("expert"); at != std::string::npos;
        at = text.find("expert", at + 1)) {
-    words.experts = last_number(std::string_view(text).substr(0, at));
+    const std::string_view before = std::string_view(text).substr(0, at);
+    const std::string_view after = std::string_view(text).substr(at);
+    const std::optional<std::int64_t> number = last_number(before);
+    if (!number) continue;
+    const bool is_of_a_token = after.starts_with("experts per token") ||
+                               after.starts_with("experts a token") ||
+                               after.starts_with("experts/token") || follows_top(before);
+    if (!is_of_a_token && !words.experts) words.experts = number;
+    if (is_of_a_token && !words.chosen) words.chosen = number;
   }
+  if (!words.experts) words.experts = number_after(text, "experts of ");
   return words;
 }
 

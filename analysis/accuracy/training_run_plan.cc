@@ -241,12 +241,18 @@ void read_dispatcher(const RowReader& row, ParallelPlan& plan) {
   if (plan.ep > 1 && contains(words, "dispatcher=DeepEP")) plan.dispatch = Dispatch::kTwoLevel;
 }
 
-// MaxText without its grouped kernel (megablox, sparse_matmul) places tokens by masks.
+// MaxText without its grouped kernels (sparse_matmul; before it, megablox) places tokens by masks.
 void read_masks(const RowReader& row, const ModelSpec& model, ParallelPlan& plan) {
   if (model.experts.routed == 0 || model.experts.capacity_factor == 0) return;
   const std::string words =
       in_small_letters(fmt::format("{};{}", row.text("moe_detail"), row.text("other_metrics")));
-  plan.mask_dispatch = contains(words, "sparse_matmul=false") || contains(words, "megablox: false");
+  const auto is_off = [&words](const std::string& key) {
+    return contains(words, key + "=false") || contains(words, key + ": false");
+  };
+  const bool is_sparse =
+      contains(words, "sparse_matmul=true") || contains(words, "sparse_matmul: true");
+  plan.mask_dispatch = plan.dispatch == Dispatch::kAllToAll &&
+                       (is_off("sparse_matmul") || (is_off("megablox") && !is_sparse));
   if (plan.mask_dispatch) plan.sort_copies = false;
 }
 

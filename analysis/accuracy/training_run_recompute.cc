@@ -329,6 +329,11 @@ std::vector<RecomputeGuess> read_recompute(RowReader& row, std::int64_t layers,
   const std::string_view first = names.empty() ? "full" : std::string_view(names.front());
   if (is_word_of(first, {"none", "no", "false", "off", "disabled", "without", "0", "null"}))
     return {};
+  if (names.size() == 2 && is_word_of(names[1], {"false", "off", "disabled", "null"})) return {};
+  if (const auto share = number_in<double>(words); share && *share > 0 && *share < 1) {
+    recompute_some({.share = *share}, blocks_of_stage(layers, plan), plan);
+    return {};
+  }
   if (const auto offloaded = offloaded_layers(words)) {
     plan.offload_activations = *offloaded > 0;
     if (*offloaded > 0 && *offloaded < blocks_of_stage(layers, plan))

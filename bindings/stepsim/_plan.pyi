@@ -194,8 +194,8 @@ class Plan(Part):
             orders the results by sender, and so in the backward (Megatron-Core's all-to-all
             dispatcher). (default: false)
         mask_dispatch: Tokens are copied into the places of experts by a product with a mask, and added
-            up by another, sequence by sequence. Experts compute all places of their capacity, full or
-            not (GShard; MaxText with sparse_matmul = False). (default: false)
+            up by another, for each sequence's tokens on a chip. Experts compute all places of their
+            capacity, full or not (GShard; MaxText with sparse_matmul = False). (default: false)
         zero: What the replicas divide between them; each level includes the one before. (default: 0)
         shard: Hybrid sharding: this many neighbouring replicas divide the state, and all such groups
             are alike.

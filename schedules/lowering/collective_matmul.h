@@ -43,7 +43,7 @@ std::vector<LayerStep> overlap_matmuls(std::vector<LayerStep> steps, std::int64_
 //
 // So Transformer Engine's userbuffers exchange (transformer_engine/common/comm_gemm_overlap), whose
 // pieces go round while a rank multiplies those it has. A matmul between a gather and a scatter is
-// beside the longer of them. REQUIRES: pieces >= 2.
+// beside the gather. REQUIRES: pieces >= 2.
 std::vector<LayerStep> exchange_beside_matmuls(std::vector<LayerStep> steps, std::int64_t pieces);
 
 }  // namespace stepsim

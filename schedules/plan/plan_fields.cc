@@ -395,10 +395,11 @@ void add_experts(Table& table) {
                  "a chip has several experts."});
   table.add("mask_dispatch", &Plan::mask_dispatch,
             {.help = "Tokens are copied into the places of experts by a product with a mask, and "
-                     "added up by another, sequence by sequence. Experts compute all places of "
+                     "added up by another, for each sequence's tokens on a chip. Experts compute "
+                     "all places of "
                      "their capacity, full or not (GShard; MaxText with sparse_matmul = False).",
-             .advice = "Two products of each sequence with itself in a layer, which grow with its "
-                       "length squared: as long as the experts' own at some thousand tokens.",
+             .advice = "Its products grow with the square of the tokens that a chip has of a "
+                       "sequence: they take as long as the experts' own at some thousand.",
              .rules = "Needs a model with experts, model.experts.capacity_factor above 0, dispatch "
                       "= all_to_all and sort_copies = false. Not in inference."});
 }

@@ -960,8 +960,36 @@ TEST(TrainingRunTest, MasksPlaceTokensWhereMaxTextHasNoGroupedKernel) {
   const Experiment masks = run("megablox: false; capacity_factor: 1.25 (dropped)");
   EXPECT_EQ(masks.model.experts.capacity_factor, 1.25);
   EXPECT_TRUE(masks.plan.mask_dispatch);
+  EXPECT_TRUE(run("sparse_matmul: False; capacity_factor=1").plan.mask_dispatch);
+  EXPECT_FALSE(run("megablox=False; sparse_matmul=True; capacity_factor=1").plan.mask_dispatch);
   EXPECT_FALSE(run("capacity_factor: 1.25").plan.mask_dispatch);
   EXPECT_FALSE(run("megablox: false").plan.mask_dispatch);
+}
+
+TEST(TrainingRunTest, ExpertsOfATokenAreNotAllExperts) {
+  for (const char* words :
+       {"experts=8 topk=2 moe_ffn=14336", "top-2 experts of 8; moe_ffn=14336",
+        "8 experts; 2 experts per token; moe_ffn=14336", "8 routed experts top-2; moe_ffn=14336"}) {
+    const TrainingRun run = run_of(one_run("Mixtral", words, "full"));
+    EXPECT_EQ(run.problem, "") << words;
+    EXPECT_EQ(run.experiment.model.experts.routed, 8) << words;
+    EXPECT_EQ(run.experiment.model.experts.per_token, 2) << words;
+  }
+}
+
+// A dispatcher that only other figures name makes another run of it.
+TEST(TrainingRunTest, RunsDifferByWhatOtherFiguresName) {
+  const std::string header =
+      "source_id,chip,chip_count,model,layers,hidden,ffn,heads,vocab,seq_len,gated_mlp,moe,"
+      "moe_detail,global_batch,micro_batch,tp,pp,dp,ep,recompute,step_time_s,other_metrics\n";
+  const std::string row =
+      "mine,H100,16,m,4,2048,4096,16,32000,2048,yes,yes,experts=16 topk=4 moe_ffn=1024,64,1,1,1,16,"
+      "16,none,1.0,";
+  const CsvTable table = read_csv(
+      write_table("other.csv", header + row + "dispatcher=A2A\n" + row + "dispatcher=DeepEP\n"));
+  const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
+  ASSERT_TRUE(rows[0].predicted && rows[1].predicted);
+  EXPECT_NE(*rows[0].predicted, *rows[1].predicted);
 }
 
 TEST(TrainingRunTest, SoftwareIsFoundByItsWords) {

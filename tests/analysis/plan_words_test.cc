@@ -31,7 +31,8 @@ TEST(PlanWordsTest, StagesOfZero) {
   for (const char* words : {"1", "ZeRO-1", "distributed optimizer", "Distributed_Adam"}) {
     EXPECT_EQ(zero_of_words(words), 1) << words;
   }
-  for (const char* words : {"", "0", "no", "none", "unknown (0 in a model)", "DDP"}) {
+  for (const char* words : {"", "0", "no", "none", "unknown (0 in a model)", "DDP", "zero: off",
+                            "zero_optimization=False"}) {
     EXPECT_EQ(zero_of_words(words), 0) << words;
   }
   for (const char* words : {"sharded data parallel", "ZeRO optimizer", "mcore_distrib_optim"}) {
@@ -72,6 +73,13 @@ TEST(PlanWordsTest, Overlaps) {
   EXPECT_TRUE(words.denies("moea2aoverlap"));
   EXPECT_FALSE(words.says("moea2aoverlap"));
   EXPECT_FALSE(words.says("overlapparamgather") || words.denies("overlapparamgather"));
+  for (const char* no : {"no tp_comm_overlap", "a; without tp_comm_overlap", "tp_comm_overlap=off",
+                         "TP_COMM_OVERLAP: disabled", "tp_comm_overlap_cfg=1, tp_comm_overlap=0"}) {
+    EXPECT_TRUE(OverlapWords(no).denies("tpcommoverlap")) << no;
+  }
+  EXPECT_TRUE(OverlapWords("cuda_graphs=False").denies("cudagraph"));
+  const OverlapWords longer("overlap_param_gather_with_optimizer_step=False");
+  EXPECT_FALSE(longer.says("overlapparamgather") || longer.denies("overlapparamgather"));
 }
 
 TEST(PlanWordsTest, Yes) {

@@ -13,6 +13,13 @@ namespace {
 
 constexpr std::int32_t kAnyBoundary = -1;
 
+// Returns whether the two messages of a fused op are one batch. In groups of more micro-batches
+// than stages, the peer has them in different ops, so that each of two batches would wait for the
+// other.
+bool are_one_batch(const ParallelPlan& plan) {
+  return !plan.overlap_expert_parallel || plan.microbatch_group.value_or(plan.pp) <= plan.pp;
+}
+
 void append(std::vector<Dependency>& all, std::vector<Dependency> more) {
   all.insert(all.end(), more.begin(), more.end());
 }
@@ -172,7 +179,11 @@ std::vector<Dependency> StageMessages::receive(const std::vector<Handover>& inpu
     append(waits, std::move(handed->second));
     handed_.erase(handed);
   }
-  if (!batch.empty()) waits.push_back(after(post(batch, {})));
+  if (are_one_batch(stage_.plan)) {
+    if (!batch.empty()) waits.push_back(after(post(batch, {})));
+  } else {
+    for (const Message& one : batch) waits.push_back(after(post({one}, {})));
+  }
   return waits;
 }
 
@@ -199,6 +210,11 @@ void StageMessages::send(std::vector<Result> results) {
     }
     if (stage_.posting != nullptr) {
       made_by_[key_of(output)] = std::move(result.made_by);
+      continue;
+    }
+    if (!are_one_batch(stage_.plan)) {
+      const OpRef sent = post({message(output, *to, true)}, std::move(result.made_by));
+      if (!stage_.plan.overlap_pipeline) sent_.push_back(after(sent));
       continue;
     }
     batch.push_back(message(output, *to, true));

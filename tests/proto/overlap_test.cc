@@ -103,5 +103,23 @@ TEST(OverlapTest, EverySwitchHidesWhatItIsFor) {
   }
 }
 
+// In groups of more micro-batches than stages, a forward and the backward behind it need messages
+// of different ops of their peer.
+TEST(OverlapTest, ExpertsOverlapInGroupsOfAnySize) {
+  const auto step = [](const std::string& group, const std::string& overlap) {
+    ExperimentSource source;
+    source.model = "mixtral-8x7b";
+    source.cluster = "dgx-h100-16";
+    source.plan = "tp=1,pp=2,dp=8,ep=8,chunks=2,schedule=interleaved_1f1b,microbatch=1";
+    source.overrides = {"plan.global_batch=96", "plan.sequence=1024",
+                        "plan.microbatch_group=" + group,
+                        "plan.overlap_expert_parallel=" + overlap};
+    return simulate_experiment(load_experiment(source)).runs.front().result.step_time;
+  };
+  for (const std::string group : {"2", "3", "4", "6", "12"}) {
+    EXPECT_LT(step(group, "true"), step(group, "false")) << group;
+  }
+}
+
 }  // namespace
 }  // namespace stepsim

@@ -146,16 +146,25 @@ const Columns& columns_of_runs() {
                                    "overlap",
                                    "software",
                                    "release",
-                                   "power_limit"};
+                                   "power_limit",
+                                   "other_metrics"};  // it may name dispatchers and capacities
   return kColumns;
 }
 
 // They say where a run comes from and what was measured.
 const Columns& columns_about_runs() {
-  static const Columns kColumns = {
-      "source_ref",    "source_locator",       "step_time_s", "tflops_per_gpu", "mfu",
-      "tokens_per_s",  "tokens_per_s_per_gpu", "memory_gb",   "other_metrics",  "flops_convention",
-      "metric_origin", "spec_grade",           "split"};
+  static const Columns kColumns = {"source_ref",
+                                   "source_locator",
+                                   "step_time_s",
+                                   "tflops_per_gpu",
+                                   "mfu",
+                                   "tokens_per_s",
+                                   "tokens_per_s_per_gpu",
+                                   "memory_gb",
+                                   "flops_convention",
+                                   "metric_origin",
+                                   "spec_grade",
+                                   "split"};
   return kColumns;
 }
 

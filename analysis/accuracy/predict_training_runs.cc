@@ -111,8 +111,6 @@ std::string run_in_text(const CsvTable& table, std::size_t record,
   RowReader row(table, record);
   std::string text = software_of(row, software).name;
   if (trains_adapters(row)) text += "\nLoRA";
-  // Other figures may name parts of the plan: dispatchers, capacities.
-  (text += '\n') += row.text("other_metrics");
   for (std::size_t column = 0; column < table.header.size(); ++column) {
     if (describes_run(table.header[column])) (text += '\n') += table.records[record][column];
   }

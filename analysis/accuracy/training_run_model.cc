@@ -69,8 +69,8 @@ struct ExpertWords {
   std::optional<std::int64_t> width{};
 };
 
-// Returns the number at the end of `text`, before which only spaces and the words of `between` may
-// stand: 8 of "3 dense layers; 8 routed ".
+// Returns the number at the end of `text`, behind which only spaces and "routed" may stand: 8 of
+// "3 dense layers; 8 routed ".
 std::optional<std::int64_t> last_number(std::string_view text) {
   constexpr std::string_view kRouted = "routed";
   while (text.ends_with(' ')) text.remove_suffix(1);

@@ -396,8 +396,8 @@ void add_experts(Table& table) {
   table.add("mask_dispatch", &Plan::mask_dispatch,
             {.help = "Tokens are copied into the places of experts by a product with a mask, and "
                      "added up by another, for each sequence's tokens on a chip. Experts compute "
-                     "all places of "
-                     "their capacity, full or not (GShard; MaxText with sparse_matmul = False).",
+                     "all places of their capacity, full or not (GShard; MaxText with "
+                     "sparse_matmul = False).",
              .advice = "Its products grow with the square of the tokens that a chip has of a "
                        "sequence: they take as long as the experts' own at some thousand.",
              .rules = "Needs a model with experts, model.experts.capacity_factor above 0, dispatch "

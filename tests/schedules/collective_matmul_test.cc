@@ -55,6 +55,29 @@ std::vector<LayerStep> block(Bytes bytes, double flops) {
           collective(CollectiveOp::kReduceScatter, bytes)};
 }
 
+// What all steps do together.
+struct Totals {
+  Bytes gathered;
+  Bytes scattered;
+  Bytes kept;
+  Bytes let_go;
+  Flops flops;
+  std::int64_t rows = 0;
+
+  explicit Totals(const std::vector<LayerStep>& steps) {
+    for (const LayerStep& step : steps) {
+      const bool gathers = step.collective == CollectiveOp::kAllGather;
+      if (step.kind != Kind::kCompute) (gathers ? gathered : scattered) += step.bytes;
+      kept += step.kept;
+      let_go += step.let_go;
+      for (const Kernel& kernel : step.kernels) {
+        flops += kernel.flops;
+        rows += kernel.m;
+      }
+    }
+  }
+};
+
 TEST(CollectiveMatmulTest, CutsTheMatmulAndWhatItEatsOrFeeds) {
   const std::vector<LayerStep> steps = overlap_matmuls(block(Bytes(1006), 9e9), 3);
   std::vector<Kind> kinds;
@@ -66,28 +89,13 @@ TEST(CollectiveMatmulTest, CutsTheMatmulAndWhatItEatsOrFeeds) {
   // The activation follows the last chunk of "up". Nothing is lost, and weights are read three
   // times.
   EXPECT_EQ(steps[5].kernels.size(), 2U);
-  Bytes gathered;
-  Bytes scattered;
-  Bytes kept;
-  Bytes let_go;
-  Flops flops;
-  std::int64_t rows = 0;
-  for (const LayerStep& step : steps) {
-    const bool gathers = step.collective == CollectiveOp::kAllGather;
-    if (step.kind != Kind::kCompute) (gathers ? gathered : scattered) += step.bytes;
-    kept += step.kept;
-    let_go += step.let_go;
-    for (const Kernel& kernel : step.kernels) {
-      flops += kernel.flops;
-      rows += kernel.m;
-    }
-  }
-  EXPECT_EQ(gathered, Bytes(1006));
-  EXPECT_EQ(scattered, Bytes(1006));
-  EXPECT_EQ(kept, Bytes(7));
-  EXPECT_EQ(let_go, Bytes(9));
-  EXPECT_NEAR(flops.value(), 18e9, 1);
-  EXPECT_EQ(rows, 2000);
+  const Totals all(steps);
+  EXPECT_EQ(all.gathered, Bytes(1006));
+  EXPECT_EQ(all.scattered, Bytes(1006));
+  EXPECT_EQ(all.kept, Bytes(7));
+  EXPECT_EQ(all.let_go, Bytes(9));
+  EXPECT_NEAR(all.flops.value(), 18e9, 1);
+  EXPECT_EQ(all.rows, 2000);
   EXPECT_EQ(steps[2].kernels[0].m, 333);
 }
 
@@ -203,26 +211,15 @@ TEST(CollectiveMatmulTest, APieceOfAnExchangeIsLeftOver) {
 TEST(CollectiveMatmulTest, ExchangesInPiecesDoTheSame) {
   const std::vector<LayerStep> steps = exchange_beside_matmuls(block(Bytes(1006), 9e9), 4);
   std::vector<Kind> kinds;
-  Bytes gathered;
-  Bytes scattered;
-  Bytes kept;
-  Bytes let_go;
-  std::int64_t rows = 0;
-  for (const LayerStep& step : steps) {
-    kinds.push_back(step.kind);
-    const bool gathers = step.collective == CollectiveOp::kAllGather;
-    if (step.kind != Kind::kCompute) (gathers ? gathered : scattered) += step.bytes;
-    kept += step.kept;
-    let_go += step.let_go;
-    for (const Kernel& kernel : step.kernels) rows += kernel.m;
-  }
+  for (const LayerStep& step : steps) kinds.push_back(step.kind);
   EXPECT_EQ(kinds, (std::vector<Kind>{Kind::kDetached, Kind::kCompute, Kind::kCompute,
                                       Kind::kDetached, Kind::kCompute, Kind::kCollective}));
-  EXPECT_EQ(gathered, Bytes(1006));
-  EXPECT_EQ(scattered, Bytes(1006));
-  EXPECT_EQ(kept, Bytes(7));
-  EXPECT_EQ(let_go, Bytes(9));
-  EXPECT_EQ(rows, 2000);
+  const Totals all(steps);
+  EXPECT_EQ(all.gathered, Bytes(1006));
+  EXPECT_EQ(all.scattered, Bytes(1006));
+  EXPECT_EQ(all.kept, Bytes(7));
+  EXPECT_EQ(all.let_go, Bytes(9));
+  EXPECT_EQ(all.rows, 2000);
   EXPECT_EQ(steps[1].kernels.front().m, 750);
   EXPECT_EQ(steps[2].kernels.size(), 3U) << "a quarter of up, the activation, a quarter of down";
 

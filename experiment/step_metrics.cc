@@ -54,7 +54,7 @@ double flops_not_trained(const Experiment& experiment) {
   const auto tokens = static_cast<double>(plan.global_batch * plan.sequence);
   const auto frozen = static_cast<double>(matmul_parameter_count(experiment.model));
   const auto trained =
-      static_cast<double>(adapter_parameter_count(experiment.model, *plan.lora_rank));
+      static_cast<double>(adapter_parameter_count(experiment.model, plan.adapters()));
   return (2 * frozen - 6 * trained) * tokens;
 }
 
@@ -63,7 +63,8 @@ double model_flops_of(const Experiment& experiment, AttentionFlops convention) {
   if (plan.is_inference()) {
     return static_cast<double>(plan.dp) * inference_flops(experiment.model, requests_of(plan));
   }
-  return model_flops(experiment.model, plan.global_batch, plan.sequence, convention) -
+  return model_flops(experiment.model, plan.global_batch, plan.sequence, convention,
+                     plan.document_length) -
          flops_not_trained(experiment);
 }
 

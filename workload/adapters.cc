@@ -1,6 +1,7 @@
 #include "workload/adapters.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "workload/kernels.h"
@@ -46,16 +47,36 @@ void freeze_all(Layer& layer) {
   for (LayerOp& op : layer.ops) freeze(op);
 }
 
+AdapterPlace place_of(const LayerOp& op) {
+  const std::string_view name = op.name;
+  if (name.ends_with("out_projection")) return AdapterPlace::kOut;
+  const bool is_mlp = name == "up_projection" || name == "down_projection" ||
+                      name == "gate_up_projection" || name.starts_with("shared_") ||
+                      name.starts_with("latent_down") || name.starts_with("latent_up") ||
+                      name.starts_with("layer_");
+  return is_mlp ? AdapterPlace::kMlp : AdapterPlace::kQkv;
+}
+
+bool gets_adapter(const LayerOp& op, const Adapters& adapters) {
+  const bool routed = op.region == Region::kExpert || op.name == "router";
+  return !routed && weights_matmul(op) != nullptr &&
+         std::ranges::count(adapters.places, place_of(op)) > 0;
+}
+
 }  // namespace
 
-ModelLayers with_adapters(ModelLayers layers, std::int64_t rank, const DataTypes& types) {
+std::string_view name_of(AdapterPlace place) {
+  constexpr std::array<std::string_view, kAdapterPlaces> kNames = {"qkv", "out", "mlp"};
+  return kNames[static_cast<std::size_t>(place)];
+}
+
+ModelLayers with_adapters(ModelLayers layers, const Adapters& adapters, const DataTypes& types) {
   freeze_all(layers.embedding);
   freeze_all(layers.head);
   for (Layer& block : layers.blocks) {
     for (LayerOp& op : block.ops) {
-      const bool routed = op.region == Region::kExpert || op.name == "router";
-      if (!routed && weights_matmul(op) != nullptr) {
-        adapt(op, rank, types);
+      if (gets_adapter(op, adapters)) {
+        adapt(op, adapters.rank, types);
       } else {
         freeze(op);
       }
@@ -64,9 +85,9 @@ ModelLayers with_adapters(ModelLayers layers, std::int64_t rank, const DataTypes
   return layers;
 }
 
-std::int64_t adapter_parameter_count(const ModelSpec& model, std::int64_t rank) {
+std::int64_t adapter_parameter_count(const ModelSpec& model, const Adapters& adapters) {
   const Shard whole{.sequence_length = 1};
-  const ModelLayers layers = with_adapters(build_layers(model, whole), rank, whole.types);
+  const ModelLayers layers = with_adapters(build_layers(model, whole), adapters, whole.types);
   std::int64_t sum = 0;
   for (const std::uint32_t kind : layers.kind_of_block) sum += layers.blocks[kind].parameters();
   return sum;

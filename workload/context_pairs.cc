@@ -51,7 +51,11 @@ std::vector<TokenSpan> spans_of_rank(std::int64_t length, std::int64_t ranks, st
   return {part(at, 2 * parts), part(2 * parts - 1 - at, 2 * parts)};
 }
 
-double pairs_between(const AttentionMask& mask, const TokenSpan& queries, const TokenSpan& keys) {
+namespace {
+
+// Counts the pairs within one document; its tokens are counted from its beginning.
+double pairs_of_document(const AttentionMask& mask, const TokenSpan& queries,
+                         const TokenSpan& keys) {
   const auto window = static_cast<double>(mask.window);
   if (!mask.causal && mask.window == 0) {
     return (queries.until - queries.from) * (keys.until - keys.from);
@@ -60,6 +64,24 @@ double pairs_between(const AttentionMask& mask, const TokenSpan& queries, const 
   if (mask.window_kind == WindowKind::kChunked) return pairs_in_chunks(window, queries, keys);
   const double ahead = mask.causal ? 0 : -window;
   return pairs_back(queries, keys, ahead) - pairs_back(queries, keys, window);
+}
+
+}  // namespace
+
+double pairs_between(const AttentionMask& mask, const TokenSpan& queries, const TokenSpan& keys) {
+  if (mask.document == 0) return pairs_of_document(mask, queries, keys);
+  const auto length = static_cast<double>(mask.document);
+  const double from = std::max(queries.from, keys.from);
+  double pairs = 0;
+  for (double start = std::floor(from / length) * length;
+       start < std::min(queries.until, keys.until); start += length) {
+    const auto part_of = [&](const TokenSpan& span) {
+      const TokenSpan part = within_span(span, start, start + length);
+      return TokenSpan{part.from - start, part.until - start};
+    };
+    pairs += pairs_of_document(mask, part_of(queries), part_of(keys));
+  }
+  return pairs;
 }
 
 }  // namespace stepsim

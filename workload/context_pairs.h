@@ -22,6 +22,7 @@ struct AttentionMask {
   bool causal = true;
   std::int64_t window = 0;  // as in ModelSpec
   WindowKind window_kind = WindowKind::kSliding;
+  std::int64_t document = 0;  // tokens of the documents that the sequence is packed of; 0: one
 };
 
 // Returns the tokens of a rank: one of `ranks` stretches in a row, or with `zigzag` two of 2 x
@@ -29,7 +30,8 @@ struct AttentionMask {
 std::vector<TokenSpan> spans_of_rank(std::int64_t length, std::int64_t ranks, std::int64_t rank,
                                      bool zigzag);
 
-// Returns the pairs that are scored. Cost: O(1); with a chunked window O(chunks of the spans).
+// Returns the pairs that are scored. Cost: O(1); with a chunked window O(chunks of the spans), with
+// documents O(documents of the spans) times that.
 double pairs_between(const AttentionMask& mask, const TokenSpan& queries, const TokenSpan& keys);
 
 }  // namespace stepsim

@@ -594,11 +594,11 @@ double inference_flops(const ModelSpec& model, const RequestBatch& batch) {
   double at_one = 0;
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
     const BlockKind kind = kind_of(model, layer);
-    at_one += mixing_flops(model, kind, 1, false);
+    at_one += mixing_flops(model, kind, {.length = 1});
     for (const RequestGroup& group : batch.groups) {
-      mixing +=
-          static_cast<double>(group.sequences) * (mixing_flops(model, kind, group.keys(), false) -
-                                                  mixing_flops(model, kind, group.cached, false));
+      mixing += static_cast<double>(group.sequences) *
+                (mixing_flops(model, kind, {.length = group.keys()}) -
+                 mixing_flops(model, kind, {.length = group.cached}));
     }
   }
   double weights = -at_one;

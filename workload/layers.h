@@ -101,6 +101,7 @@ enum class PromptRing : std::uint8_t { kNone, kStretch, kZigzag };
 struct Shard {
   std::int64_t sequences = 1;        // sequences of a micro-batch
   std::int64_t sequence_length = 0;  // tokens of the whole sequence
+  std::int64_t document_length = 0;  // of those that it is packed of; 0: it is one document
   std::int64_t tensor = 1;           // features (heads, MLP width, vocabulary) are divided by this
   bool sequence_parallel = false;    // tokens of the S region are divided by `tensor` too
   // Tensor ranks that divide the model's width; the others divide the features. Above 1 the weights

@@ -64,15 +64,16 @@ std::vector<LayerOp> mixer_branch(const Part& part, const BlockKind& kind) {
   return ops;
 }
 
-double mixing_flops(const ModelSpec& model, const BlockKind& kind, std::int64_t length,
-                    bool masked) {
+double mixing_flops(const ModelSpec& model, const BlockKind& kind, const MixedSequence& sequence) {
+  const std::int64_t length = sequence.length;
   double flops = 0;
   if (kind.attends()) {
     const ModelSpec own = as_in(model, kind);
     const bool absorbed = kind.mixer == Mixer::kSparse && own.latent.kv_rank > 0;
     const std::int64_t width =
         absorbed ? 2 * own.latent.kv_rank + own.latent.rope_dim : own.qk_dim() + own.v_dim();
-    double pairs = pairs_of(model, kind, length, masked);
+    double pairs = sequence.masked ? pairs_of(model, kind, length, true)
+                                   : pairs_in_documents(model, kind, length, sequence.document);
     if (kind.mixer == Mixer::kCross) pairs += attention_pairs(length, false, 0);
     flops += 2 * pairs * static_cast<double>(own.heads * width);
   }
@@ -81,9 +82,10 @@ double mixing_flops(const ModelSpec& model, const BlockKind& kind, std::int64_t 
   return flops;
 }
 
-double mixing_training_flops(const ModelSpec& model, const BlockKind& kind, std::int64_t length,
-                             bool masked) {
-  const double forward = mixing_flops(model, kind, length, masked);
+double mixing_training_flops(const ModelSpec& model, const BlockKind& kind,
+                             const MixedSequence& sequence) {
+  const std::int64_t length = sequence.length;
+  const double forward = mixing_flops(model, kind, sequence);
   if (kind.mixer != Mixer::kSparse || kind.shares) return 3 * forward;
   const double backward = index_flops(model.indexer, length, model.indexer.top_k);
   return 3 * forward - 2 * (index_flops(model.indexer, length, 0) - backward);

@@ -109,7 +109,7 @@ ForwardFlops forward_flops(const ModelSpec& model, std::int64_t sequence_length)
   for (const BlockKind& kind : kinds_of(model)) {
     const Layer& block = layers.blocks[of_kind.size()];
     of_kind.push_back(tokens * static_cast<double>(weights(block)) +
-                      mixing_flops(model, kind, sequence_length, false));
+                      mixing_flops(model, kind, {.length = sequence_length}));
   }
   ForwardFlops flops;
   for (const std::uint32_t kind : layers.kind_of_block) flops.layers.push_back(of_kind[kind]);
@@ -122,12 +122,14 @@ ForwardFlops forward_flops(const ModelSpec& model, std::int64_t sequence_length)
 }
 
 double model_flops(const ModelSpec& model, std::int64_t sequences, std::int64_t sequence_length,
-                   AttentionFlops convention) {
+                   AttentionFlops convention, std::int64_t document_length) {
   double mixing = 0;
   if (model.kind == ModelKind::kTransformer) {
+    const MixedSequence sequence{.length = sequence_length,
+                                 .document = document_length,
+                                 .masked = convention == AttentionFlops::kFull};
     const auto of_kind = [&](const BlockKind& kind) {
-      return mixing_training_flops(model, kind, sequence_length,
-                                   convention == AttentionFlops::kFull);
+      return mixing_training_flops(model, kind, sequence);
     };
     for (std::int64_t layer = 0; layer < model.layers; ++layer) {
       mixing += of_kind(kind_of(model, layer));

@@ -36,10 +36,11 @@ enum class AttentionFlops : std::uint8_t { kCausal, kFull };  // s^2/2 or s^2 pa
 // Returns the model FLOPs of a training step over `sequences` x `sequence_length` tokens: 6 x
 // matmul parameters per token + 3 x attention forward, where the attention forward of a layer and
 // sequence is 2 x pairs x heads x (qk_dim + v_dim). A layer with a window has the window's own
-// pairs, and an encoder s^2, under both conventions. Recompute, elementwise work and optimizer do
-// not count.
+// pairs, and an encoder s^2, under both conventions. Sequences packed of documents of so many
+// tokens have the pairs within documents, but under kFull. Recompute, elementwise work and
+// optimizer do not count.
 double model_flops(const ModelSpec& model, std::int64_t sequences, std::int64_t sequence_length,
-                   AttentionFlops convention);
+                   AttentionFlops convention, std::int64_t document_length = 0);
 
 // The model FLOPs of one sequence's forward, by part of the model; attention counted causal. The
 // head includes the modules of multi-token prediction, which run on its stage.

@@ -467,4 +467,11 @@ double pairs_of(const ModelSpec& model, const BlockKind& kind, std::int64_t leng
              : attention_pairs(length, model.causal, model.window);
 }
 
+double pairs_in_documents(const ModelSpec& model, const BlockKind& kind, std::int64_t length,
+                          std::int64_t document) {
+  if (document == 0 || document >= length) return pairs_of(model, kind, length);
+  return static_cast<double>(length / document) * pairs_of(model, kind, document) +
+         pairs_of(model, kind, length % document);
+}
+
 }  // namespace stepsim

@@ -264,4 +264,9 @@ ModelSpec as_in(const ModelSpec& model, const BlockKind& kind);
 double pairs_of(const ModelSpec& model, const BlockKind& kind, std::int64_t length,
                 bool masked = false);
 
+// Returns the pairs within the documents of `document` tokens that a sequence is packed of; the
+// last may be shorter. 0: the sequence is one document.
+double pairs_in_documents(const ModelSpec& model, const BlockKind& kind, std::int64_t length,
+                          std::int64_t document);
+
 }  // namespace stepsim

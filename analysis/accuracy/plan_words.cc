@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <span>
 #include <string>
 
@@ -68,10 +69,57 @@ constexpr std::array<Meaning<ScheduleName>, 21> kScheduleWords = {{
     {"1f1b", ScheduleName::kOneForwardOneBackward},
 }};
 
+constexpr std::array<Meaning<AdapterPlace>, 22> kAdapterWords = {{
+    {"q", AdapterPlace::kQkv},          {"k", AdapterPlace::kQkv},
+    {"v", AdapterPlace::kQkv},          {"qkv", AdapterPlace::kQkv},
+    {"qproj", AdapterPlace::kQkv},      {"kproj", AdapterPlace::kQkv},
+    {"vproj", AdapterPlace::kQkv},      {"qkvproj", AdapterPlace::kQkv},
+    {"linearqkv", AdapterPlace::kQkv},  {"attentionqkv", AdapterPlace::kQkv},
+    {"o", AdapterPlace::kOut},          {"out", AdapterPlace::kOut},
+    {"oproj", AdapterPlace::kOut},      {"linearproj", AdapterPlace::kOut},
+    {"mlp", AdapterPlace::kMlp},        {"linearfc1", AdapterPlace::kMlp},
+    {"linearfc2", AdapterPlace::kMlp},  {"gate", AdapterPlace::kMlp},
+    {"up", AdapterPlace::kMlp},         {"down", AdapterPlace::kMlp},
+    {"gateupproj", AdapterPlace::kMlp}, {"downproj", AdapterPlace::kMlp},
+}};
+
 std::string squeezed(std::string_view text) {
   std::string result = in_small_letters(text);
   std::erase_if(result, [](char c) { return c == ' ' || c == '-' || c == '_'; });
   return result;
+}
+
+// Returns where "lora" ends, if it is a word of its own: latent attention has a "kv_lora_rank".
+std::optional<std::size_t> end_of_lora(std::string_view text) {
+  constexpr std::string_view kMark = "lora";
+  for (std::size_t at = text.find(kMark); at != text.npos; at = text.find(kMark, at + 1)) {
+    const std::size_t end = at + kMark.size();
+    if ((at == 0 || text[at - 1] != '_') && (end == text.size() || text[end] != '_')) return end;
+  }
+  return std::nullopt;
+}
+
+std::vector<AdapterPlace> places_of_word(std::string_view word) {
+  if (word == "all") return Adapters{}.places;
+  if (word == "attention") return {AdapterPlace::kQkv, AdapterPlace::kOut};
+  const auto* const found = std::ranges::find(kAdapterWords, word, &Meaning<AdapterPlace>::word);
+  if (found == kAdapterWords.end()) return {};
+  return {found->value};
+}
+
+// Reads "16", "r8", "r=8" and "rank=8".
+std::optional<std::int64_t> rank_of_word(std::string_view word) {
+  constexpr std::int64_t kMost = 65'536;
+  const std::size_t digit = std::min(word.find_first_of("0123456789"), word.size());
+  const std::string_view before = word.substr(0, digit);
+  if (before != "" && before != "r" && before != "r=" && before != "rank" && before != "rank=") {
+    return std::nullopt;
+  }
+  std::int64_t rank = 0;
+  const char* const end = word.data() + word.size();
+  const auto read = std::from_chars(word.data() + digit, end, rank);
+  if (read.ec != std::errc() || read.ptr != end || rank < 1 || rank > kMost) return std::nullopt;
+  return rank;
 }
 
 template <typename Value>
@@ -138,6 +186,28 @@ OverlapWords::Answer OverlapWords::answer(std::string_view word) const {
     return std::ranges::any_of(kNo, begins) ? Answer::kNo : Answer::kYes;
   }
   return Answer::kSilent;
+}
+
+bool says_lora(std::string_view text) {
+  return end_of_lora(in_small_letters(text)).has_value();
+}
+
+AdapterWords adapters_of_words(std::string_view text) {
+  const std::string all = in_small_letters(text);
+  const std::optional<std::size_t> begin = end_of_lora(all);
+  AdapterWords found;
+  if (!begin) return found;
+  const std::string words = all.substr(0, all.find_first_of(");", *begin));
+  for (std::size_t at = *begin; at < words.size();) {
+    const std::size_t end = std::min(words.find_first_of(" ,+([]/:", at), words.size());
+    const std::string word = squeezed(std::string_view(words).substr(at, end - at));
+    for (const AdapterPlace place : places_of_word(word)) {
+      if (std::ranges::count(found.places, place) == 0) found.places.push_back(place);
+    }
+    if (!found.rank) found.rank = rank_of_word(word);
+    at = end + 1;
+  }
+  return found;
 }
 
 }  // namespace stepsim

@@ -6,6 +6,7 @@
 //   interleaved 1F1B, one layer per chunk; VPP           schedule_of_words(): interleaved_1f1b
 //   ZB-2p (auto, memory = 2x)                            schedule_of_words(): zb_auto_2p
 //
+//   Llama 2 70B (LoRA rank 16), LoRA r8 q,v              adapters_of_words(): 16; 8, qkv
 //   TP_COMM_OVERLAP=True; overlap-grad-reduce            OverlapWords
 //
 // Words that are not known give nothing; the row says what is assumed then.
@@ -16,8 +17,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "schedules/pipeline/schedule_name.h"
+#include "workload/adapters.h"
 
 namespace stepsim {
 
@@ -28,6 +31,17 @@ std::optional<std::int64_t> zero_of_words(std::string_view text);
 
 // Returns 1F1B if the text is blank, or says that it is not known which.
 std::optional<ScheduleName> schedule_of_words(std::string_view text);
+
+// Returns whether a text names low-rank adapters: "LoRA", "QLoRA", "lora16", but not
+// "kv_lora_rank".
+bool says_lora(std::string_view text);
+
+struct AdapterWords {
+  std::optional<std::int64_t> rank;
+  std::vector<AdapterPlace> places;  // empty: the text doesn't say
+};
+// Reads what stands behind "LoRA".
+AdapterWords adapters_of_words(std::string_view text);
 
 // OverlapWords is a list of settings, of which each stands for itself or is set to a value. Words
 // are given in small letters, without spaces, "-" and "_".

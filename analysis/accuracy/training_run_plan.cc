@@ -225,13 +225,39 @@ void read_recipe(RowReader& row, const Software& software, ParallelPlan& plan,
   if (plan.ep == 1) plan.overlap_expert_parallel = false;
 }
 
+// Returns whether a row fine-tunes a model: all of it or adapters.
+bool is_tuning(const RowReader& row) {
+  const auto says = [&row](std::string_view column) {
+    const std::string words = in_small_letters(row.text(column));
+    return contains(words, "sft") || contains(words, "finetun") || contains(words, "fine-tun");
+  };
+  return trains_adapters(row) || says("model") || says("other_metrics") || says("source_locator") ||
+         says("source_ref");
+}
+
+// Sets what the software's recipes of fine-tuning have.
+void read_tuning(RowReader& row, const Software& software, ParallelPlan& plan) {
+  if (!is_tuning(row)) return;
+  PlanKeys keys;
+  for (const auto& key : software.tuning) {
+    if (plan.lora_rank || !key.first.starts_with("lora_")) keys.push_back(key);
+  }
+  if (keys.empty()) return;
+  set_keys(software.name + ".tuning", keys, plan);
+  plan.document_length = std::min(plan.document_length, plan.sequence);
+  for (const auto& [key, value] : keys) row.assume(key + ": " + value);
+}
+
 // NeMo's LoRA has a rank of 32 unless its recipe says otherwise
 // (nemo/collections/llm/peft/lora.py).
 void read_adapters(RowReader& row, ParallelPlan& plan) {
   constexpr std::int64_t kUsualRank = 32;
   if (!trains_adapters(row)) return;
-  plan.lora_rank = kUsualRank;
-  row.assume("lora_rank: 32");
+  const AdapterWords words =
+      adapters_of_words(fmt::format("{} {}", row.text("model"), row.text("other_metrics")));
+  plan.lora_rank = words.rank.value_or(kUsualRank);
+  if (!words.rank) row.assume(fmt::format("lora_rank: {}", kUsualRank));
+  if (!words.places.empty()) plan.lora_modules = words.places;
 }
 
 // Some tables name the dispatcher of tokens beside their other figures.
@@ -320,7 +346,8 @@ std::size_t likeness(const std::vector<std::string>& row, const Software& softwa
 }  // namespace
 
 bool trains_adapters(const RowReader& row) {
-  return contains(row.text("model"), "LoRA") || contains(row.text("other_metrics"), "kind=LoRA") ||
+  const auto says = [&row](std::string_view column) { return says_lora(row.text(column)); };
+  return says("model") || says("other_metrics") || says("source_locator") ||
          contains(row.text("remarks"), "LoRA: frozen base");
 }
 
@@ -361,6 +388,7 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
   read_sizes(row, chips, plan);
   read_attention(row, model, plan);
   read_adapters(row, plan);
+  read_tuning(row, software, plan);
   plan.allow_idle_chips = plan.ranks() % node != 0;
   read_zero(row, plan);
   if (plan.zero == 3) plan.gradient_bucket_parameters.reset();  // FSDP has no buckets

@@ -103,6 +103,7 @@ std::vector<Software> load_software() {
                      .dtypes = {entry.dtype().begin(), entry.dtype().end()},
                      .pads_vocabulary = std::max<std::int64_t>(1, entry.pads_vocabulary()),
                      .recipes = recipes_of(entry)});
+    table.back().tuning = keys_of(entry.tuning());
     if (entry.has_vocabulary()) table.back().vocabulary = entry.vocabulary();
   }
   return table;

@@ -57,6 +57,7 @@ struct Software {
   std::int64_t pads_vocabulary = 1;       // to a multiple of this many tokens for each tensor rank
   std::vector<SoftwareRecipe> recipes{};  // the first whose model fits
   std::int64_t vocabulary = 51'200;  // of models whose rows give none: GPT-2's, as Megatron pads it
+  std::vector<std::pair<std::string, std::string>> tuning{};  // keys for rows of fine-tuning
 };
 std::vector<Software> load_software();
 

@@ -76,7 +76,8 @@ class Ring {
   // Counts the pairs of this rank's queries and the keys that have come after `chunk` hops.
   double pairs_of(std::int64_t chunk) const {
     const std::int64_t owner = (share_.rank + plan_.cp - chunk) % plan_.cp;
-    const AttentionMask mask{share_.causal, share_.window, share_.window_kind};
+    const AttentionMask mask{share_.causal, share_.window, share_.window_kind,
+                             plan_.document_length};
     double pairs = 0;
     for (const TokenSpan& queries : spans(share_.rank)) {
       for (const TokenSpan& keys : spans(owner)) pairs += pairs_between(mask, queries, keys);
@@ -216,9 +217,10 @@ std::vector<LayerStep> ring_of_pass(const LayerOp& attention, const ParallelPlan
 }
 
 bool context_ranks_differ(const ParallelPlan& plan, const ModelSpec& model) {
-  if (plan.cp == 1 || !model.causal) return false;
-  if (plan.cp_mode == ContextMode::kRing) return true;
-  return plan.cp_mode == ContextMode::kZigzagRing && model.window > 0;
+  if (plan.cp == 1 || !is_ring(plan)) return false;
+  if (plan.document_length > 0) return true;  // documents don't end where the ranks' tokens do
+  if (!model.causal) return false;
+  return plan.cp_mode == ContextMode::kRing || model.window > 0;
 }
 
 std::int64_t context_bytes(const AttentionShape& shape, const ParallelPlan& plan,

@@ -244,6 +244,7 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
                                                 plan.divides_tokens() ? plan.tp : 1)
                                : plan.microbatch_size,
           .sequence_length = is_pass ? 1 : plan.sequence,
+          .document_length = plan.document_length,
           .tensor = plan.tp,
           .sequence_parallel = plan.divides_tokens(),
           .tensor_width = plan.tensor_width,
@@ -298,7 +299,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
   if (plan.eager_elementwise) {
     layers = with_eager_kernels(std::move(layers), model, shard.types.activations);
   }
-  if (plan.lora_rank) layers = with_adapters(std::move(layers), *plan.lora_rank, shard.types);
+  if (plan.lora_rank) layers = with_adapters(std::move(layers), plan.adapters(), shard.types);
   for (Layer& block : layers.blocks) {
     if (plan.overlap_shared_experts && block.routing) {
       block = shared_experts_beside_dispatch(std::move(block));

@@ -22,7 +22,12 @@ void check_no_optimizer(const ParallelPlan& plan, Rules& rules) {
 }  // namespace
 
 void check_adapters(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  if (!plan.lora_rank) return;
+  if (!plan.lora_rank) {
+    rules.require(
+        plan.lora_modules == ParallelPlan{}.lora_modules, "lora_modules",
+        "is given, but without lora_rank nothing has adapters: leave it out, or lora_rank");
+    return;
+  }
   const std::string is = "is " + std::to_string(*plan.lora_rank) + ", but ";
   rules.require(model.kind == ModelKind::kTransformer, "lora_rank",
                 is + "the model is a stack of MLPs, which gets no adapters: 0");

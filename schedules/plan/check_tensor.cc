@@ -101,6 +101,22 @@ void check_width(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
        "recompute none or full");
 }
 
+void check_documents(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  if (plan.document_length == 0) return;
+  const std::string is = "is " + std::to_string(plan.document_length) + ", but ";
+  rules.require(
+      plan.document_length <= plan.sequence, "document_length",
+      is + "a sequence has " + std::to_string(plan.sequence) + " tokens: at most that, or 0");
+  rules.require(model.kind == ModelKind::kTransformer, "document_length",
+                is + "the model is an mlp_stack, which has no attention: 0");
+  rules.require(model.indexer.heads == 0, "document_length",
+                is + "the tokens that an indexer chooses from are those of the sequence: 0");
+  rules.require(model.mixer_pattern.find_first_of("NX") == std::string::npos, "document_length",
+                is + "an encoder has a sequence of its own: 0");
+  rules.require(!plan.is_inference(), "document_length",
+                is + "the plan is of inference, whose requests are never packed: 0");
+}
+
 void check_context(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   rules.require(plan.cp != 1 || plan.cp_mode == ParallelPlan{}.cp_mode, "cp_mode",
                 "is " + std::string(name_of(plan.cp_mode)) +

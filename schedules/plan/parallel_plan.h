@@ -31,6 +31,7 @@
 #include "sim/chips/chip_spec.h"
 #include "sim/chips/kernel.h"
 #include "sim/network/places.h"
+#include "workload/adapters.h"
 #include "workload/inference.h"
 #include "workload/layers.h"
 #include "workload/model_spec.h"
@@ -150,6 +151,7 @@ struct ParallelPlan {
   std::int64_t etp = 1;
   std::int64_t global_batch = 0;     // sequences per step
   std::int64_t sequence = 0;         // tokens per sequence
+  std::int64_t document_length = 0;  // tokens; 0: each sequence is one document
   std::int64_t microbatch_size = 1;  // sequences
   std::array<PlanAxis, kPlanAxes> order = {PlanAxis::kTensor, PlanAxis::kContext, PlanAxis::kData,
                                            PlanAxis::kPipeline};  // innermost first
@@ -254,6 +256,7 @@ struct ParallelPlan {
 
   // ---- optimizer, and what lives on the host ----
   std::optional<std::int64_t> lora_rank;  // unset: all parameters are trained
+  std::vector<AdapterPlace> lora_modules = Adapters{}.places;
   Optimizer optimizer = Optimizer::kAdam;
   std::int64_t optimizer_bytes = 12;  // per parameter
   std::int64_t gradient_bytes = 4;    // per parameter
@@ -292,6 +295,8 @@ struct ParallelPlan {
   DataType combined() const { return combine_type.value_or(activations()); }
   // Whether operands of matmuls have scales for rows or for blocks of them.
   bool scales_rows() const { return scale_block || scale_rows || block_scales_of(type); }
+  // REQUIRES: lora_rank.
+  Adapters adapters() const { return {.rank = *lora_rank, .places = lora_modules}; }
   // Whether ops wait until the host has launched them.
   bool is_launched() const { return host_launch_cost && cuda_graphs != CudaGraphs::kStep; }
   bool divides_tokens() const { return sequence_parallel && tp > 1; }

@@ -98,6 +98,15 @@ void add_ranks(Table& table) {
             {.help = "Tokens of a sequence.",
              .advice = "Activations grow in proportion, attention's work with the square.",
              .required = true});
+  table.add("document_length", &Plan::document_length, Limits::between(0, kMostTokens),
+            {.help = "Tokens of the documents that each sequence is packed of: attention stays "
+                     "within a document. 0: a sequence is one document.",
+             .advice = "For fine-tuning on packed examples, and pre-training with masks between "
+                       "documents. Where their lengths differ, the sum of their squares over their "
+                       "sum. It saves attention's work, in fused kernels only; states and "
+                       "everything else see the whole sequence.",
+             .rules = "Training; a transformer whose attention sees its own sequence, without "
+                      "an indexer."});
   table.add("microbatch", &Plan::microbatch_size, Limits::between(1, kMostSequences),
             {.help = "Sequences of a micro-batch, which goes through the layers at once.",
              .advice = "A larger one makes kernels more efficient, needs more memory for "
@@ -692,6 +701,13 @@ void add_optimizer(Table& table) {
                 "tensor_width 1; "
                 "tied embeddings with pp = 1 and zero below 3 only.",
        .unset = "all parameters are trained"});
+  table.add("lora_modules", kLoraModulesSyntax,
+            {.help = "Projections that have adapters, joined by +: qkv (all in front of attention "
+                     "or of a state), out (their last), mlp (of dense MLPs and shared experts).",
+             .advice = "qkv is what NVIDIA's performance recipes take (linear_qkv), qkv+out "
+                       "MLPerf's Llama 2 70B. Narrow matmuls beside the wide ones of an MLP cost a "
+                       "tenth of a step.",
+             .rules = "With lora_rank."});
   table.add("optimizer_bytes", &Plan::optimizer_bytes, Limits::between(1, kMostBytesOfAParameter),
             {.help = "Bytes of optimizer state of a parameter.",
              .advice = "12: an fp32 weight and two fp32 moments. 8: no master weight. 6: moments "

@@ -281,6 +281,20 @@ std::optional<std::string> write_modules(const ParallelPlan& plan) {
   return write_some(plan.recompute_modules);
 }
 
+// ---- lora_modules ----
+
+std::string accepts_adapted() {
+  return "some of " + comma_separated(names_of<AdapterPlace>(kAdapterPlaces)) + ", joined by +";
+}
+
+Messages read_adapted(std::string_view text, ParallelPlan& plan) {
+  return read_some(text, kAdapterPlaces, plan.lora_modules);
+}
+
+std::optional<std::string> write_adapted(const ParallelPlan& plan) {
+  return write_some(plan.lora_modules);
+}
+
 // ---- recompute_keep ----
 
 std::string accepts_kept() {
@@ -361,6 +375,7 @@ const FieldSyntax<ParallelPlan> kScheduleSyntax = {read_schedule, write_plan_sch
                                                    accepts_schedule};
 const FieldSyntax<ParallelPlan> kRecomputeModulesSyntax = {read_modules, write_modules,
                                                            accepts_modules};
+const FieldSyntax<ParallelPlan> kLoraModulesSyntax = {read_adapted, write_adapted, accepts_adapted};
 const FieldSyntax<ParallelPlan> kRecomputeKeepSyntax = {read_kept, write_kept, accepts_kept};
 const FieldSyntax<ParallelPlan> kStateBytesSyntax = {read_state_bytes, write_state_bytes,
                                                      accepts_state_bytes};

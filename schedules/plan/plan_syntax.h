@@ -6,6 +6,7 @@
 //   layout=7,8*14,7         layers of each stage: 7, 14 times 8, and 7
 //   schedule=1f1b           a name, `optimal`, or a file in the notation of `stepsim schedule`
 //   recompute_modules=norm+mlp
+//   lora_modules=qkv+out
 //   state_bytes=16          all bytes of a parameter
 //
 // Readers return the problems of the text. Writers return a text that reads back.
@@ -25,6 +26,7 @@ extern const FieldSyntax<ParallelPlan> kMapSyntax;
 extern const FieldSyntax<ParallelPlan> kLayoutSyntax;
 extern const FieldSyntax<ParallelPlan> kScheduleSyntax;
 extern const FieldSyntax<ParallelPlan> kRecomputeModulesSyntax;
+extern const FieldSyntax<ParallelPlan> kLoraModulesSyntax;
 extern const FieldSyntax<ParallelPlan> kRecomputeKeepSyntax;
 // Sets optimizer_bytes, gradient_bytes and hold_gradients, so it comes after the optimizer. It is
 // written only if those two do not determine it: 10, which holds no gradients.

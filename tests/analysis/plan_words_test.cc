@@ -134,5 +134,41 @@ TEST(PlanWordsTest, AsynchronousTensorRanksCutAChunkForEach) {
   EXPECT_EQ(run_with(columns, "8,8,True,FSDP + TP").experiment.plan.tensor_chunks, 1);
 }
 
+TEST(PlanWordsTest, Adapters) {
+  using enum AdapterPlace;
+  const auto read = [](const char* text) { return adapters_of_words(text); };
+  EXPECT_EQ(read("Llama 2 70B (LoRA rank 16)").rank, 16);
+  EXPECT_EQ(read("llama-7b (LoRA r8 q,v)").rank, 8);
+  EXPECT_EQ(read("llama-7b (LoRA r8 q,v)").places, std::vector{kQkv});
+  EXPECT_EQ(read("Qwen2-7B (LoRA r4 q,k,v,o)").places, (std::vector{kQkv, kOut}));
+  EXPECT_EQ(read("falcon-40b (LoRA r64, all linear)").places, Adapters{}.places);
+  EXPECT_EQ(read("lora rank=32 attention").places, (std::vector{kQkv, kOut}));
+  EXPECT_EQ(read("QLoRA linear_qkv linear_fc1").places, (std::vector{kQkv, kMlp}));
+  EXPECT_EQ(read("rl-lora16").rank, 16);
+  for (const char* silent : {"LLAMA3_70B (LoRA) 128 GPUs", "LoRA", "kv_lora_rank=512", ""}) {
+    EXPECT_EQ(read(silent).rank, std::nullopt) << silent;
+    EXPECT_EQ(read(silent).places, std::vector<AdapterPlace>{}) << silent;
+  }
+  EXPECT_TRUE(says_lora("task=LoRA Performance"));
+  EXPECT_TRUE(says_lora("QLoRA"));
+  EXPECT_FALSE(says_lora("q_lora_rank=1536 kv_lora_rank=512"));
+}
+
+// NVIDIA's tables of fine-tuning pack SQuAD, and adapt queries, keys and values.
+TEST(PlanWordsTest, RecipesOfTuning) {
+  const std::string columns = "dp,software,other_metrics";
+  const ParallelPlan lora =
+      run_with(columns, "64,NeMo 25.02,task=LoRA Performance").experiment.plan;
+  EXPECT_EQ(lora.lora_rank, 32);
+  EXPECT_EQ(lora.lora_modules, std::vector{AdapterPlace::kQkv});
+  EXPECT_EQ(lora.document_length, 200);
+  const TrainingRun whole = run_with(columns, "64,NeMo 25.02,kind=SFT");
+  EXPECT_EQ(whole.problem, "");
+  EXPECT_EQ(whole.experiment.plan.document_length, 200);
+  EXPECT_EQ(whole.experiment.plan.lora_rank, std::nullopt);
+  EXPECT_EQ(std::ranges::count(whole.assumed, "document_length: 200"), 1);
+  EXPECT_EQ(run_with(columns, "64,NeMo 25.02,").experiment.plan.document_length, 0);
+}
+
 }  // namespace
 }  // namespace stepsim

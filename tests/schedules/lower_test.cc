@@ -231,7 +231,7 @@ TEST(LowerTest, MasterWeightsMayBeTheOnlyOnes) {
 // twice a micro-batch.
 TEST(LowerTest, AFrozenModelIsHeldAndItsAdaptersAreTrained) {
   const std::int64_t frozen = parameter_count(small_model());
-  const std::int64_t trained = adapter_parameter_count(small_model(), 8);
+  const std::int64_t trained = adapter_parameter_count(small_model(), {.rank = 8});
   const std::int64_t expected[] = {2 * 4, 4 + 2, 4 * 4 + 2, (2 + 2 + 4) * 4};
   for (const int zero : {0, 1, 2, 3}) {
     ParallelPlan plan = plan_of(1, 4, 1, zero);
@@ -356,21 +356,23 @@ TEST(LowerTest, KeysAndValuesGoRoundTheContextRanks) {
   }
 }
 
+// Returns the FLOPs of a rank's attention, forward and backward.
+double attention_flops(const OpGraph& graph, std::size_t rank) {
+  double flops = 0;
+  for (const Op& op : graph.programs[graph.ranks[rank].program.index()].ops) {
+    if (op.kind != OpKind::kCompute) continue;
+    for (const Kernel& kernel : graph.compute_works[op.work].kernels) {
+      const bool attends = kernel.kind == KernelKind::kAttentionForward ||
+                           kernel.kind == KernelKind::kAttentionBackward;
+      if (attends) flops += kernel.flops.value();
+    }
+  }
+  return flops;
+}
+
 // Causal work of a contiguous split grows with the rank (r + 1/2 chunks of n), that of a zig-zag
 // split is equal; the sum is that of one rank with the whole sequence, forward and backward.
 TEST(LowerTest, AZigZagSplitBalancesCausalAttention) {
-  const auto attention_flops = [](const OpGraph& graph, std::size_t rank) {
-    double flops = 0;
-    for (const Op& op : graph.programs[graph.ranks[rank].program.index()].ops) {
-      if (op.kind != OpKind::kCompute) continue;
-      for (const Kernel& kernel : graph.compute_works[op.work].kernels) {
-        const bool attends = kernel.kind == KernelKind::kAttentionForward ||
-                             kernel.kind == KernelKind::kAttentionBackward;
-        if (attends) flops += kernel.flops.value();
-      }
-    }
-    return flops;
-  };
   const Places places = one_node(4, 1_GBps).places;
   ParallelPlan plan = plan_of(1, 1, 1, 0);
   plan.allow_idle_chips = true;
@@ -386,6 +388,30 @@ TEST(LowerTest, AZigZagSplitBalancesCausalAttention) {
     const double part = (static_cast<double>(rank) + 0.5) / 8;
     EXPECT_DOUBLE_EQ(attention_flops(ring, rank), whole * part);
     EXPECT_DOUBLE_EQ(attention_flops(zigzag, rank), whole / 4);
+  }
+}
+
+// Ranks attend within the parts of documents that they hold or pass on: together to all pairs of
+// all documents, each to its own where documents end with the ranks' parts.
+TEST(LowerTest, ContextRanksDivideDocuments) {
+  const Places places = one_node(4, 1_GBps).places;
+  for (const std::int64_t document : {24, 50, 64, 100}) {
+    ParallelPlan plan = plan_of(1, 1, 1, 0);
+    plan.allow_idle_chips = true;
+    plan.document_length = document;
+    const double whole = attention_flops(lower(small_model(), plan, places, ideal_chip(), {}), 0);
+    plan.cp = 4;
+    for (std::size_t mode = 0; mode < kContextModes; ++mode) {
+      plan.cp_mode = static_cast<ContextMode>(mode);
+      const OpGraph graph = lower(small_model(), plan, places, ideal_chip(), {});
+      double sum = 0;
+      for (std::size_t rank = 0; rank < 4; ++rank) sum += attention_flops(graph, rank);
+      EXPECT_NEAR(sum, whole, 1e-9 * whole) << document << " " << name_of(plan.cp_mode);
+      if (plan.cp_mode == ContextMode::kRing && plan.sequence % (4 * document) == 0) {
+        EXPECT_DOUBLE_EQ(attention_flops(graph, 0), whole / 4);
+        EXPECT_DOUBLE_EQ(attention_flops(graph, 3), whole / 4);
+      }
+    }
   }
 }
 

@@ -106,6 +106,10 @@ std::vector<Case> cases() {
   const Change whole_graph = [](ParallelPlan& plan) { plan.cuda_graphs = CudaGraphs::kStep; };
   const Change no_counts = [](ParallelPlan& plan) { plan.host_reads_counts = false; };
   const Change host = [](ParallelPlan& plan) { plan.host_launch_cost = 10us; };
+  const Change adapters = [](ParallelPlan& plan) { plan.lora_rank = 8; };
+  const Change adapted = [](ParallelPlan& plan) { plan.lora_modules = {AdapterPlace::kQkv}; };
+  const Change documents = [](ParallelPlan& plan) { plan.document_length = 16; };
+  const Change long_documents = [](ParallelPlan& plan) { plan.document_length = 1 << 20; };
   ParallelPlan context = plan_of(2, 2, 1);
   context.cp = 2;
   const ParallelPlan experts = with(plan_of(1, 8, 1), ep);
@@ -171,6 +175,12 @@ std::vector<Case> cases() {
       {"metric_losses", metrics, plan_of(1, 8, 1), "no loss", plan_of(1, 8, 1), mlp_stack()},
       {"activation_input_dtype", narrow, plan_of(1, 8, 1), "no activation functions",
        plan_of(1, 8, 1), mlp_stack()},
+      {"lora_modules", adapted, plan_of(1, 8, 1), "without lora_rank nothing has adapters",
+       with(plan_of(1, 8, 1), adapters)},
+      {"document_length", long_documents, plan_of(1, 8, 1), "but a sequence has",
+       with(plan_of(1, 8, 1), [](ParallelPlan& plan) { plan.sequence = 1 << 20; })},
+      {"document_length", documents, plan_of(1, 8, 1), "no attention", plan_of(1, 8, 1),
+       mlp_stack()},
       {"recompute", matmuls, plan_of(1, 8, 1), "is matmuls", plan_of(1, 8, 1), mlp_stack()},
   };
 }

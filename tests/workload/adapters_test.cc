@@ -44,12 +44,12 @@ Shard shard() {
 // blocks of rank x (in + out) each.
 TEST(AdaptersTest, CountsWhatIsTrained) {
   const std::int64_t block = 10240 + 8192 + 32768 + 18432;
-  EXPECT_EQ(adapter_parameter_count(llama3_8b(), kRank), 32 * kRank * block);
+  EXPECT_EQ(adapter_parameter_count(llama3_8b(), {.rank = kRank}), 32 * kRank * block);
 }
 
 TEST(AdaptersTest, AFrozenModelHasNoWeightGradientsButThoseOfItsAdapters) {
   const ModelLayers whole = build_layers(llama3_8b(), shard());
-  const ModelLayers adapted = with_adapters(whole, kRank, shard().types);
+  const ModelLayers adapted = with_adapters(whole, {.rank = kRank}, shard().types);
   const Layer& before = whole.block(0);
   const Layer& after = adapted.block(0);
   EXPECT_EQ(after.frozen(), before.parameters());
@@ -64,9 +64,27 @@ TEST(AdaptersTest, AFrozenModelHasNoWeightGradientsButThoseOfItsAdapters) {
   }
 }
 
+TEST(AdaptersTest, StandWhereTheyAreAsked) {
+  using enum AdapterPlace;
+  const auto count = [](const ModelSpec& model, std::vector<AdapterPlace> places) {
+    return adapter_parameter_count(model, {.rank = kRank, .places = std::move(places)});
+  };
+  EXPECT_EQ(count(llama3_8b(), {kQkv}), 32 * kRank * 10240);
+  EXPECT_EQ(count(llama3_8b(), {kOut}), 32 * kRank * 8192);
+  EXPECT_EQ(count(llama3_8b(), {kMlp, kQkv}), 32 * kRank * (10240 + 32768 + 18432));
+  EXPECT_EQ(count(mixtral_8x7b(), {kMlp}), 0) << "all its MLPs are routed";
+
+  const ModelLayers whole = build_layers(llama3_8b(), shard());
+  const ModelLayers adapted =
+      with_adapters(whole, {.rank = kRank, .places = {kQkv}}, shard().types);
+  EXPECT_DOUBLE_EQ(flops_of(adapted.block(0)).weights, 2.0 * kTokens * kRank * 10240);
+  EXPECT_EQ(adapted.block(0).frozen(), whole.block(0).parameters()) << "all of the model is frozen";
+}
+
 TEST(AdaptersTest, RoutedExpertsGetNone) {
   const Shard one = shard();
-  const ModelLayers adapted = with_adapters(build_layers(mixtral_8x7b(), one), kRank, one.types);
+  const ModelLayers adapted =
+      with_adapters(build_layers(mixtral_8x7b(), one), {.rank = kRank}, one.types);
   EXPECT_EQ(adapted.block(0).parameters(Region::kExpert), 0);
   EXPECT_GT(adapted.block(0).frozen(Region::kExpert), 0);
   EXPECT_EQ(adapted.block(0).parameters(), kRank * (10240 + 8192)) << "attention's";

@@ -177,6 +177,30 @@ TEST(LayersTest, MatmulKernelsAddUpToTheModelsFlops) {
   }
 }
 
+// 4,096 tokens are 20 documents of 200 and one of 96.
+TEST(LayersTest, AttentionStaysWithinDocuments) {
+  const ModelSpec model = llama3_8b();
+  Shard packed = whole(2, 4096);
+  packed.document_length = 200;
+  const Work work = work_of(build_layers(model, packed), model.layers);
+  const double pairs = 20 * 200.0 * 200 / 2 + 96.0 * 96 / 2;
+  EXPECT_DOUBLE_EQ(work.attention_forward, 2 * 2 * pairs * 32 * (128 + 128) * 32);
+  EXPECT_EQ(work.matmul, work_of(build_layers(model, whole(2, 4096)), model.layers).matmul);
+  const double flops = model_flops(model, 2, 4096, AttentionFlops::kCausal, 200);
+  EXPECT_DOUBLE_EQ(flops - work.matmul, 3 * work.attention_forward);
+  EXPECT_EQ(model_flops(model, 2, 4096, AttentionFlops::kFull, 200),
+            model_flops(model, 2, 4096, AttentionFlops::kFull))
+      << "the convention counts every pair of the sequence";
+
+  const Layer block = build_layers(model, packed).block(0);
+  const auto& ops = block.ops;
+  const auto op = std::ranges::find(ops, std::string_view("attention"), &LayerOp::name);
+  ASSERT_NE(op, ops.end());
+  EXPECT_EQ(op->forward.front().m, 200);
+  EXPECT_EQ(op->forward.front().n, 200);
+  EXPECT_EQ(op->forward.front().batch, 21 * 2 * 32);
+}
+
 TEST(LayersTest, ShardsDivideTheMatmulsExactly) {
   const ModelSpec model = llama3_70b();
   const Work all = work_of(build_layers(model, whole(2, 4096)), model.layers);

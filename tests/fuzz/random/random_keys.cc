@@ -238,6 +238,11 @@ bool may_be_frozen(const RandomJob& job) {
          (!job.model.tied_embeddings || table_in_one_place);
 }
 
+bool may_be_packed(const RandomJob& job) {
+  return is_transformer(job) && job.model.indexer.heads == 0 &&
+         job.model.mixer_pattern.find_first_of("NX") == std::string::npos;
+}
+
 void choose_launches(Choices& choices, RandomJob& job) {
   ParallelPlan& plan = job.plan;
   plan.host_launch_cost = Duration(choices.pick({1'000'000, 20'000'000, 500'000'000}));
@@ -265,7 +270,14 @@ void choose_types(Choices& choices, const RandomCluster& cluster, RandomJob& job
   if (is_transformer(job) && (job.model.norm == NormKind::kRms || job.model.gated_mlp)) {
     plan.eager_elementwise = choices.one_in(6);
   }
-  if (may_be_frozen(job) && choices.one_in(6)) plan.lora_rank = choices.pick({4, 16, 64});
+  if (may_be_frozen(job) && choices.one_in(6)) {
+    plan.lora_rank = choices.pick({4, 16, 64});
+    if (choices.one_in(2))
+      plan.lora_modules = {choices.pick({AdapterPlace::kQkv, AdapterPlace::kMlp})};
+  }
+  if (may_be_packed(job) && choices.one_in(6)) {
+    plan.document_length = choices.between(1, plan.sequence);
+  }
   if (cluster.chip.communication.units > 0 && choices.one_in(6)) plan.sm_margin = 20;
   if (choices.one_in(6)) choose_launches(choices, job);
 }

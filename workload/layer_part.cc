@@ -30,24 +30,37 @@ void add_bias(const Part& part, std::int64_t tokens, std::int64_t outputs, Layer
   op.parameters += outputs;
 }
 
+// Tokens whose input, and whose result's gradient, this chip rounds.
+struct RoundedTokens {
+  std::int64_t input = 0;
+  std::int64_t gradient = 0;
+};
+
 // Multiplies `tokens` rows with the matrix, and makes both gradients.
-LayerOp multiply(const Part& part, const Projection& projection, std::int64_t tokens) {
+LayerOp multiply(const Part& part, const Projection& projection, std::int64_t tokens,
+                 const RoundedTokens& rounded) {
   const auto& [name, inputs, outputs, bias, narrow, flat, keeps_wide] = projection;
   const DataTypes& types = part.shard.types;
   const MatmulTypes product{operand_type(part, projection), types.activations};
   const MatmulTypes accumulated{product.operands, types.gradients};
   LayerOp op{.name = name, .region = Region::kTensor};
   if (narrow) {
-    add_rounding(part, "round_input", tokens * inputs, op.forward);
-    add_gradient_rounding(part, tokens * outputs, op);
+    add_rounding(part, "round_input", rounded.input * inputs, op.forward);
+    add_gradient_rounding(part, rounded.gradient * outputs, op);
     add_weight_rounding(part, inputs * outputs, op);
     add_transpose(part, inputs * outputs, op);
   }
   op.forward.push_back(matmul(name, product, {.m = tokens, .n = outputs, .k = inputs}));
   op.input_gradient.push_back(matmul(name, product, {.m = tokens, .n = inputs, .k = outputs}));
   if (narrow) {
-    add_turning(part, "turn_input", tokens * inputs, keeps_wide || !part.shard.fused_elementwise,
-                op);
+    // Blocks of rows have other scales along the tokens, so own tokens are rounded that way too and
+    // gathered; with one scale what was gathered is turned.
+    const bool by_rows = types.scales_rows();
+    add_turning(part, "turn_input", (by_rows ? rounded.input : tokens) * inputs,
+                keeps_wide || !part.shard.fused_elementwise, op);
+    if (!by_rows && rounded.gradient != tokens) {
+      add_turning(part, "turn_gradient", tokens * outputs, false, op);
+    }
   }
   op.weight_gradient.push_back(
       accumulating_matmul(name, accumulated, {.m = outputs, .n = inputs, .k = tokens}));
@@ -99,7 +112,7 @@ void add_rounding(const Part& part, std::string_view name, std::int64_t values,
 void add_gradient_rounding(const Part& part, std::int64_t values, LayerOp& op) {
   if (!part.narrows()) return;
   add_rounding(part, "round_gradient", values, op.input_gradient);
-  if (!part.shard.types.scales_rows()) return;
+  if (!part.turns()) return;
   if (part.shard.fused_elementwise) {
     op.input_gradient.back().written += part.operand_size(values);
   } else {
@@ -110,8 +123,9 @@ void add_gradient_rounding(const Part& part, std::int64_t values, LayerOp& op) {
 void add_turning(const Part& part, std::string_view name, std::int64_t values, bool wide,
                  LayerOp& op) {
   const DataTypes& types = part.shard.types;
-  if (!part.narrows() || !types.scales_rows()) return;
+  if (!part.narrows() || !part.turns()) return;
   const Bytes narrow = part.operand_size(values);
+  wide = wide && types.scales_rows();  // with one scale the narrow values are moved as they are
   op.weight_gradient.push_back(rounding(name, wide ? types.activations : types.matmul, values,
                                         wide ? part.size(values) : narrow, narrow));
 }
@@ -123,7 +137,7 @@ void add_transpose(const Part& part, std::int64_t weights, LayerOp& op) {
 }
 
 LayerOp project(const Part& part, const Projection& projection) {
-  return multiply(part, projection, part.tokens);
+  return multiply(part, projection, part.tokens, {part.tokens, part.tokens});
 }
 
 namespace {
@@ -162,6 +176,10 @@ LayerOp project_to_width(const Part& part, const Projection& projection) {
   return op;
 }
 
+bool gathers_narrow(const Part& part, const Projection& projection) {
+  return projection.narrow && part.narrows() && part.gathers() && part.shard.gathers_narrow;
+}
+
 }  // namespace
 
 LayerOp project_gathered(const Part& part, const Projection& projection) {
@@ -172,7 +190,10 @@ LayerOp project_gathered(const Part& part, const Projection& projection) {
     op.backward_workspace += part.size(part.tokens * projection.inputs / part.shard.tensor_width);
     return op;
   }
-  LayerOp op = project(part, projection);
+  const bool narrow = gathers_narrow(part, projection);
+  LayerOp op = multiply(part, projection, part.tokens,
+                        {narrow ? part.own_tokens : part.tokens, part.tokens});
+  if (narrow) op.input_gathered_as = part.shard.types.matmul;
   keep_input(op,
              part.scaled_size(part.own_tokens * projection.inputs, operand_type(part, projection)));
   op.regathers_input = part.gathers();
@@ -185,13 +206,16 @@ LayerOp project_gathered(const Part& part, const Projection& projection) {
 
 LayerOp project_partial(const Part& part, const Projection& projection) {
   if (part.divides_width()) return project_to_width(part, projection);
-  LayerOp op = project(part, projection);
+  const bool narrow = gathers_narrow(part, projection);
+  LayerOp op = multiply(part, projection, part.tokens,
+                        {part.tokens, narrow ? part.own_tokens : part.tokens});
+  if (narrow) op.gradient_gathered_as = part.shard.types.matmul;
   if (part.shard.tensor > 1) op.forward_workspace = part.size(part.tokens * projection.outputs);
   return op;
 }
 
 LayerOp project_own(const Part& part, const Projection& projection) {
-  LayerOp op = multiply(part, projection, part.own_tokens);
+  LayerOp op = multiply(part, projection, part.own_tokens, {part.own_tokens, part.own_tokens});
   op.region = Region::kSequence;
   return op;
 }

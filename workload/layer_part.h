@@ -79,6 +79,8 @@ struct Part {
     const std::int64_t scales = block > 0 ? (values + block - 1) / block : 0;
     return bytes_of(values, type) + scales * size_of(DataType::kFp32);
   }
+  // Whether operands of weight gradients are needed along the tokens as well.
+  bool turns() const { return shard.types.scales_rows() || shard.transpose_operands; }
   bool narrows() const { return bits_of(shard.types.matmul) < bits_of(shard.types.activations); }
   Bytes stream() const { return size(tokens * hidden()); }          // for all tokens
   Bytes own_stream() const { return size(own_tokens * hidden()); }  // for the S region's tokens
@@ -121,11 +123,13 @@ void add_rounding(const Part& part, std::string_view name, std::int64_t values,
                   std::vector<Kernel>& kernels);
 
 // Rounds the gradient of a matmul's result, before the matmuls that read it. If blocks of a row
-// have scales it is rounded both ways, as the inner dimension of the weight gradient is the tokens.
+// have scales, or operands are transposed, it is rounded both ways, as the inner dimension of the
+// weight gradient is the tokens.
 void add_gradient_rounding(const Part& part, std::int64_t values, LayerOp& op);
 
-// Rounds an operand of a weight gradient along the tokens, if blocks of a row have scales. The
-// operand is there by rows, narrow or `wide`. The kernel goes before the matmul.
+// Rounds an operand of a weight gradient along the tokens, if blocks of a row have scales, or moves
+// it so (Shard::transpose_operands). The operand is there by rows, narrow or `wide`. The kernel
+// goes before the matmul.
 void add_turning(const Part& part, std::string_view name, std::int64_t values, bool wide,
                  LayerOp& op);
 

@@ -100,6 +100,11 @@ DataTypes all_of_type(DataType type) {
           .combine = type};
 }
 
+Bytes crossing_as(Bytes bytes, DataType crosses_in, std::optional<DataType> type) {
+  if (!type || bits_of(*type) >= bits_of(crosses_in)) return bytes;
+  return bytes_of(bytes.value() / size_of(crosses_in).value(), *type);
+}
+
 const Kernel* weights_matmul(const LayerOp& op) {
   const auto is_matmul = [](const Kernel& kernel) { return kernel.kind == KernelKind::kMatmul; };
   if (std::ranges::none_of(op.weight_gradient, is_matmul)) return nullptr;

@@ -132,9 +132,16 @@ struct Shard {
   // One-byte weights of matmuls are transposed for the input gradient of every micro-batch; else
   // once a step, which is not counted.
   bool transpose_weights = false;
+  // Operands of weight gradients that share one scale are turned by kernels, for chips whose narrow
+  // matmuls read both operands along the inner dimension only.
+  bool transpose_operands = false;
   // Operands that share one scale are read once before they are rounded, for their largest value;
   // else it is that of steps before (Transformer Engine: delayed scaling).
   bool current_scaling = false;
+  // Tensor ranks round their own tokens before they gather what narrow matmuls read, and gather it
+  // narrow (Transformer Engine: _linear_forward and grad_output_preprocess); else all of them round
+  // all that was gathered.
+  bool gathers_narrow = false;
   // Weights are rounded in the forward and in the backward of every micro-batch (torchao); else
   // once a step, which is not counted.
   bool round_weights = false;
@@ -212,6 +219,10 @@ struct LayerOp {
   // Bytes of the result before it, of all tokens, that cross the tensor group where the region
   // changes; 0: ModelLayers::tensor_boundary.
   Bytes crossing{};
+  // The type in which the tensor group gathers this op's input, if it was made narrow before, and
+  // the gradient of its result; unset: as all that crosses (crossing_as()).
+  std::optional<DataType> input_gathered_as{};
+  std::optional<DataType> gradient_gathered_as{};
   // The first T op after an S op multiplies weights with the gathered tokens, but keeps only its
   // own part: its weight gradient needs them gathered again.
   bool regathers_input = false;
@@ -229,6 +240,10 @@ struct LayerOp {
   // forward and (their gradients) in the backward.
   Bytes passed_state{};
 };
+
+// Returns the bytes of what takes `bytes` in the type in which activations cross the tensor group,
+// if it crosses in another type. Scales of blocks are not counted.
+Bytes crossing_as(Bytes bytes, DataType crosses_in, std::optional<DataType> type);
 
 inline bool is_tensor(const LayerOp& op) {
   return op.region == Region::kTensor || op.in_tensor_group;

@@ -148,8 +148,8 @@ TrainingRun training_run(const CsvTable& table, std::size_t record, const Measur
   pad_vocabulary(software, row.integer_or("tp", 1), experiment.model);
   try {
     experiment.cluster = cluster_of_row(row, *hardware, software, library, chips);
-    experiment.plan = plan_of_row(row, experiment.model, software, chips, hardware->chips_per_node,
-                                  run.recomputes);
+    experiment.plan =
+        plan_of_row(row, experiment.model, software, chips, *hardware, run.recomputes);
     run.problem = row.problem();
     run.assumed = row.assumed();
     if (run.problem.empty()) check_and_build(run);

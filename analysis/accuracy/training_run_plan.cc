@@ -284,6 +284,10 @@ void read_masks(const RowReader& row, const ModelSpec& model, ParallelPlan& plan
 
 void read_zero(RowReader& row, ParallelPlan& plan) {
   const std::string_view words = row.text("zero_stage");
+  if (is_blank(words) && plan.shared_master && plan.replicas() > 1) {
+    plan.zero = 3;
+    return row.assume("zero_stage: 3, as its software divides weights");
+  }
   const auto zero = zero_of_words(words);
   if (!zero) row.assume(fmt::format("zero_stage \"{}\" is not known: 0", words));
   plan.zero = static_cast<int>(zero.value_or(0));
@@ -343,6 +347,18 @@ std::size_t likeness(const std::vector<std::string>& row, const Software& softwa
   return begins ? 1 : 0;
 }
 
+// Returns whether a row's software may be an entry's: it is called by the same first word, and of
+// the entry's release if that has one.
+bool may_be(const std::vector<std::string>& row, const std::vector<std::string>& entry) {
+  const auto is_in_row = [&row](const std::string& part) {
+    const bool is_release = std::isdigit(static_cast<unsigned char>(part[0])) != 0;
+    return !is_release || std::ranges::any_of(row, [&part](const std::string& word) {
+      return is_release_or_word(word, part);
+    });
+  };
+  return std::ranges::count(row, entry.front()) > 0 && std::ranges::all_of(entry, is_in_row);
+}
+
 }  // namespace
 
 bool trains_adapters(const RowReader& row) {
@@ -352,27 +368,33 @@ bool trains_adapters(const RowReader& row) {
 }
 
 Software software_of(RowReader& row, const std::vector<Software>& known) {
-  const auto is_type = [&row](const std::string& part) {
-    return contains(row.text("dtype"), part) || contains(row.text("release"), part);
+  const auto is_of_type = [&row](const Software& software) {
+    return software.dtypes.empty() ||
+           std::ranges::any_of(software.dtypes, [&row](const std::string& part) {
+             return contains(row.text("dtype"), part) || contains(row.text("release"), part);
+           });
   };
   std::string name(row.text("software"));
-  if (is_blank(name)) {
-    const auto is_source = [&row](const std::string& listed) {
+  const bool is_named = !is_blank(name);
+  if (!is_named) name = metric_text(row, "framework=");
+  const std::string release(is_named ? row.text("release") : metric_text(row, "release="));
+  const std::vector<std::string> words = name_words(name + " " + release);
+  const auto is_of_source = [&](const Software& software) {
+    const std::vector<std::string> entry = name_words(software.name);
+    return std::ranges::any_of(software.sources, [&](const std::string& listed) {
+      // A source that is called as the software says no more than the row's own name for it.
+      if (is_named && std::ranges::count(entry, listed) > 0) return false;
       return row.text("source_id").starts_with(listed) || contains(row.text("source_ref"), listed);
-    };
-    const auto found = std::ranges::find_if(known, [&](const Software& software) {
-      return std::ranges::any_of(software.sources, is_source) &&
-             (software.dtypes.empty() || std::ranges::any_of(software.dtypes, is_type));
     });
-    if (found != known.end()) return *found;
-    name = metric_text(row, "framework=") + " " + metric_text(row, "release=");
-    if (is_blank(name) || name == " ") return {};
-  }
-  const std::vector<std::string> words = name_words(name + " " + std::string(row.text("release")));
+  };
+  const auto by_source = std::ranges::find_if(known, [&](const Software& software) {
+    return is_of_source(software) && is_of_type(software) &&
+           (!is_named || may_be(words, name_words(software.name)));
+  });
+  if (by_source != known.end()) return *by_source;
+  if (is_blank(name)) return {};
   const auto by_likeness = [&](const Software& software) {
-    const bool is_of_type =
-        software.dtypes.empty() || std::ranges::any_of(software.dtypes, is_type);
-    return is_of_type ? likeness(words, software) : 0;
+    return is_of_type(software) ? likeness(words, software) : 0;
   };
   const auto most = std::ranges::max_element(known, {}, by_likeness);
   if (most != known.end() && by_likeness(*most) > 0) return *most;
@@ -381,18 +403,24 @@ Software software_of(RowReader& row, const std::vector<Software>& known) {
 }
 
 ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software& software,
-                         std::int64_t chips, std::int64_t node,
+                         std::int64_t chips, const Hardware& hardware,
                          std::vector<RecomputeGuess>& guesses) {
   ParallelPlan plan;
   set_keys(software.name, software.plan, plan);
+  const auto on_chip = std::ranges::find_if(software.on_chips, [&](const SoftwareRecipe& keys) {
+    return hardware.chip.starts_with(keys.chip);
+  });
+  if (on_chip != software.on_chips.end()) set_keys(software.name + ".chip", on_chip->plan, plan);
   read_sizes(row, chips, plan);
   read_attention(row, model, plan);
   read_adapters(row, plan);
   read_tuning(row, software, plan);
-  plan.allow_idle_chips = plan.ranks() % node != 0;
+  plan.allow_idle_chips = plan.ranks() % hardware.chips_per_node != 0;
   read_zero(row, plan);
   if (plan.zero == 3) plan.gradient_bucket_parameters.reset();  // FSDP has no buckets
   if (plan.zero == 2) plan.overlap_gradients = true;            // it always does
+  if (plan.zero != 3) plan.shared_master = plan.fsdp_copies = false;
+  if (plan.zero >= 2 || plan.lora_rank) plan.separate_accumulation = false;
   read_schedule(row, model.layers, plan);
   read_layout(row, model.layers, plan);
   read_type(row, plan);
@@ -406,6 +434,10 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
   read_graphs(row, model, plan);
   read_dispatcher(row, plan);
   read_masks(row, model, plan);
+  if (plan.overlap_expert_parallel && plan.dp > 0 && plan.microbatches() == 1) {
+    plan.overlap_expert_parallel = false;
+    row.assume("overlap_expert_parallel: false, as one micro-batch has no other beside it");
+  }
   // Padded to their capacity, experts have as many tokens in every layer.
   if (plan.host_launch_cost && model.experts.capacity_factor > 0) plan.host_reads_counts = false;
   return plan;

@@ -21,9 +21,9 @@ Software software_of(RowReader& row, const std::vector<Software>& known);
 // Returns whether the row says, in any column, that it trains adapters beside a frozen model.
 bool trains_adapters(const RowReader& row);
 
-// The columns override what the software does by default. The run has `chips` chips, a machine has
-// `node` of them. Puts into `guesses` what may be recomputed if the row leaves it open.
+// The columns override what the software does by default. The run has `chips` chips. Puts into
+// `guesses` what may be recomputed if the row leaves it open.
 ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software& software,
-                         std::int64_t chips, std::int64_t node,
+                         std::int64_t chips, const Hardware& hardware,
                          std::vector<RecomputeGuess>& guesses);
 }  // namespace stepsim

@@ -15,6 +15,7 @@ class Plan(Part):
                  etp: Optional[int] = ...,
                  global_batch: Optional[int] = ...,
                  sequence: Optional[int] = ...,
+                 document_length: Optional[int] = ...,
                  microbatch: Optional[int] = ...,
                  order: Optional[str] = ...,
                  map: Optional[str] = ...,
@@ -78,10 +79,12 @@ class Plan(Part):
                  scale_block: Optional[int] = ...,
                  scale_rows: Optional[bool] = ...,
                  current_scaling: Optional[bool] = ...,
+                 gather_narrow: Optional[bool] = ...,
                  round_weights: Optional[bool] = ...,
                  activation_input_dtype: Optional[Literal["fp32", "bf16", "fp16", "fp8", "int8", "mxfp8", "mxfp4", "nvfp4", "int4", "fp8_block"]] = ...,
                  attention_result_bits: Optional[int] = ...,
                  transpose_weights: Optional[bool] = ...,
+                 transpose_operands: Optional[bool] = ...,
                  fused_attention: Optional[bool] = ...,
                  fused_elementwise: Optional[bool] = ...,
                  eager_elementwise: Optional[bool] = ...,
@@ -95,8 +98,10 @@ class Plan(Part):
                  host_reads_counts: Optional[bool] = ...,
                  optimizer: Optional[Literal["adam", "none"]] = ...,
                  lora_rank: Optional[int] = ...,
+                 lora_modules: Optional[str] = ...,
                  optimizer_bytes: Optional[int] = ...,
                  gradient_bytes: Optional[int] = ...,
+                 separate_accumulation: Optional[bool] = ...,
                  state_bytes: Optional[Literal[10, 12, 16, 18]] = ...,
                  clip_gradients: Optional[bool] = ...,
                  post_validation: Optional[bool] = ...,
@@ -117,6 +122,8 @@ class Plan(Part):
         etp: Expert tensor parallelism: ranks that divide each routed expert. (default: 1)
         global_batch: Sequences of a step. (default: 0)
         sequence: Tokens of a sequence. (default: 0)
+        document_length: Tokens of the documents that each sequence is packed of: attention stays within
+            a document. 0: a sequence is one document. (default: 0)
         microbatch: Sequences of a micro-batch, which goes through the layers at once. (default: 1)
         order: How ranks are numbered, innermost axis first: neighbours along the first axis sit next to
             each other. (default: tp-cp-dp-pp)
@@ -244,6 +251,10 @@ class Plan(Part):
         current_scaling: Operands of fp8 matmuls that share one scale are read once before they are
             rounded, for their largest value (torchao: tensorwise; Transformer Engine: current scaling).
             (default: false)
+        gather_narrow: Under sequence parallelism each tensor rank rounds its own tokens, and the group
+            gathers what narrow matmuls read in their type (Transformer Engine): inputs in the forward
+            and for weight gradients, gradients of results. What is scattered stays in
+            communication_dtype. (default: false)
         round_weights: Weights are rounded in the forward and in the backward of every micro-batch.
             (default: false)
         activation_input_dtype: Type in which the input of an MLP's activation function is kept for the
@@ -253,6 +264,8 @@ class Plan(Part):
         transpose_weights: fp8 weights are transposed for the input gradients of every micro-batch,
             because there is no memory for a second copy. Hopper's tensor cores read fp8 along the inner
             dimension only. (default: false)
+        transpose_operands: Narrow operands of weight gradients that share one scale are turned by
+            kernels of their own, inputs and gradients of results. (default: false)
         fused_attention: Attention is one kernel that keeps scores on the chip (FlashAttention).
             (default: true)
         fused_elementwise: Elementwise kernels that read the same data are fused. (default: true)
@@ -281,8 +294,13 @@ class Plan(Part):
             forms count a step. (default: adam)
         lora_rank: Rank of the low-rank adapters (LoRA) beside each projection of a block, which are all
             that is trained: the model is frozen.
+        lora_modules: Projections that have adapters, joined by +: qkv (all in front of attention or of
+            a state), out (their last), mlp (of dense MLPs and shared experts). (default: qkv+out+mlp)
         optimizer_bytes: Bytes of optimizer state of a parameter. (default: 12)
         gradient_bytes: Bytes of a gradient, in which it is accumulated and reduced. (default: 4)
+        separate_accumulation: The gradients of a micro-batch are made in 16 bits, stay in memory, and
+            are added to fp32 sums by kernels of their own (DeepSpeed's BF16_Optimizer). (default:
+            false)
         state_bytes: All bytes of a parameter; replaces optimizer_bytes and gradient_bytes. 10: bf16
             weight and two fp32 moments. 12: also a bf16 gradient. 16: also an fp32 weight. 18: the
             gradient is fp32.

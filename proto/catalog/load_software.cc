@@ -58,21 +58,45 @@ std::vector<SoftwareRecipe> recipes_of(const file::Software& entry) {
   return recipes;
 }
 
-// Puts the changes that the software makes over the fields of a chip of that name.
-void change_chip(const file::Software& software, const std::string& name, file::Chip& chip) {
-  if (software.has_fixed_memory()) chip.set_fixed_memory(software.fixed_memory());
+std::vector<SoftwareRecipe> on_chips(const file::Software& entry) {
+  std::vector<SoftwareRecipe> chips;
+  for (const file::SoftwareChip& chip : entry.chip()) {
+    chips.push_back({.model = "", .chip = chip.begins_with(), .plan = keys_of(chip.plan())});
+  }
+  return chips;
+}
+
+// Returns what the software changes on a chip of that name; nullptr: nothing.
+const file::SoftwareChip* change_on(const file::Software& software, const std::string& name) {
   const auto own = std::ranges::find_if(software.chip(), [&name](const file::SoftwareChip& change) {
     return name.starts_with(change.begins_with());
   });
-  if (own != software.chip().end()) chip.MergeFrom(own->fields());
+  return own == software.chip().end() ? nullptr : &*own;
+}
+
+// Puts the changes that the software makes over the fields of a chip of that name.
+void change_chip(const file::Software& software, const std::string& name, file::Chip& chip) {
+  if (software.has_fixed_memory()) chip.set_fixed_memory(software.fixed_memory());
+  const file::SoftwareChip* const own = change_on(software, name);
+  if (own != nullptr) chip.MergeFrom(own->fields());
 }
 
 // Drops keys of the software that other keys of the plan rule out.
 void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
   if (plan.zero() == 3) base.clear_gradient_bucket_parameters();  // FSDP has no buckets
   if (plan.zero() == 2) base.clear_overlap_gradients();           // it always does
+  if (plan.zero() == 0 || plan.zero() == 3) base.clear_overlap_parameters();
+  if (plan.zero() >= 2 || plan.lora_rank() > 0) base.clear_separate_accumulation();
+  // Software of FSDP says so if the plan doesn't mention zero.
+  if (plan.has_zero() && plan.zero() != 3) {
+    base.clear_shared_master();
+    base.clear_fsdp_copies();
+    base.clear_prefetch();
+  }
   const bool batches = !plan.has_overlap_pipeline() || plan.overlap_pipeline();
   if (plan.pp() <= 1 || !batches) base.clear_batch_p2p();
+  if (plan.tp() <= 1) base.clear_overlap_tensor();
+  if (plan.ep() <= 1) base.clear_dispatch();
 }
 
 // A name may be written with dashes in place of spaces, as a shell likes it.
@@ -104,6 +128,7 @@ std::vector<Software> load_software() {
                      .pads_vocabulary = std::max<std::int64_t>(1, entry.pads_vocabulary()),
                      .recipes = recipes_of(entry)});
     table.back().tuning = keys_of(entry.tuning());
+    table.back().on_chips = on_chips(entry);
     if (entry.has_vocabulary()) table.back().vocabulary = entry.vocabulary();
   }
   return table;
@@ -123,6 +148,8 @@ bool resolve_software(file::Plan& plan, file::Chip& chip, const file::Chip& own,
     return false;
   }
   file::Plan base = software->plan();
+  const file::SoftwareChip* const on_chip = change_on(*software, chip.name());
+  if (on_chip != nullptr) base.MergeFrom(on_chip->plan());
   drop_what_does_not_apply(plan, base);
   put_over(base, plan);
   base.set_software(with_dashes(software->name()));

@@ -58,6 +58,7 @@ struct Software {
   std::vector<SoftwareRecipe> recipes{};  // the first whose model fits
   std::int64_t vocabulary = 51'200;  // of models whose rows give none: GPT-2's, as Megatron pads it
   std::vector<std::pair<std::string, std::string>> tuning{};  // keys for rows of fine-tuning
+  std::vector<SoftwareRecipe> on_chips{};  // keys for chips of the catalog; the first that fits
 };
 std::vector<Software> load_software();
 

@@ -10,6 +10,7 @@
 #include "schedules/lowering/recompute.h"
 #include "schedules/lowering/weight_stationary.h"
 #include "schedules/plan/inference_plan.h"
+#include "workload/accumulation.h"
 #include "workload/adapters.h"
 #include "workload/attention.h"
 #include "workload/eager.h"
@@ -261,7 +262,9 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .fused_attention = plan.fused_attention,
           .fused_elementwise = plan.fused_elementwise,
           .transpose_weights = plan.transpose_weights,
+          .transpose_operands = plan.transpose_operands,
           .current_scaling = plan.current_scaling,
+          .gathers_narrow = plan.gather_narrow && plan.sequence_parallel && !is_pass,
           .round_weights = plan.round_weights,
           .loss = plan.loss,
           .metric_losses = plan.metric_losses,
@@ -300,6 +303,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
     layers = with_eager_kernels(std::move(layers), model, shard.types.activations);
   }
   if (plan.lora_rank) layers = with_adapters(std::move(layers), plan.adapters(), shard.types);
+  if (plan.separate_accumulation) layers = with_separate_accumulation(std::move(layers));
   for (Layer& block : layers.blocks) {
     if (plan.overlap_shared_experts && block.routing) {
       block = shared_experts_beside_dispatch(std::move(block));

@@ -114,8 +114,10 @@ class Remaking {
         choice_.sources(i), [first](std::size_t source) { return source < first; });
     if (first == 0 || !reads_gathered || std::exchange(done_[first].gathered, true)) return;
     if (!plan_.sequence_parallel) return;
-    const Bytes crossing = ops_[first].crossing;
-    communicate(CollectiveOp::kAllGather, crossing == Bytes(0) ? boundary_ : crossing);
+    const LayerOp& entry = ops_[first];
+    communicate(CollectiveOp::kAllGather,
+                crossing_as(entry.crossing == Bytes(0) ? boundary_ : entry.crossing,
+                            plan_.communicated(), entry.input_gathered_as));
   }
 
   void communicate(CollectiveOp op, Bytes bytes) {

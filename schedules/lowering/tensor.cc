@@ -47,6 +47,10 @@ class LayerSteps {
   Bytes crossing(const LayerOp& op) const {
     return op.crossing == Bytes(0) ? boundary_ : op.crossing;
   }
+  void gather(Bytes bytes, std::optional<DataType> as, Kind kind = Kind::kCollective) {
+    add_collective(CollectiveOp::kAllGather, kind, crossing_as(bytes, type_, as),
+                   as.value_or(type_));
+  }
   void add_collective(CollectiveOp op, Kind kind, Bytes bytes, DataType type) {
     LayerStep step;
     step.kind = kind;
@@ -68,7 +72,7 @@ class LayerSteps {
   void gather_in_background(const LayerOp& op) {
     LayerStep open = std::move(compute());
     steps_.pop_back();
-    communicate(CollectiveOp::kAllGather, crossing(op), Kind::kBackground);
+    gather(crossing(op), op.input_gathered_as, Kind::kBackground);
     steps_.push_back(std::move(open));
   }
   void in_background(const std::vector<LayerStep>& others) {
@@ -82,12 +86,12 @@ class LayerSteps {
   void enter_sequence_region() {
     communicate(sequence_parallel_ ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce);
   }
-  void mirror_enter_sequence_region() {
-    if (sequence_parallel_) communicate(CollectiveOp::kAllGather);
+  void mirror_enter_sequence_region(const LayerOp& op) {
+    if (sequence_parallel_) gather(boundary_, op.gradient_gathered_as);
   }
   // S to T.
   void enter_tensor_region(const LayerOp& op) {
-    if (sequence_parallel_) communicate(CollectiveOp::kAllGather, crossing(op));
+    if (sequence_parallel_) gather(crossing(op), op.input_gathered_as);
   }
   void mirror_enter_tensor_region(const LayerOp& op, Kind kind) {
     communicate(sequence_parallel_ ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
@@ -159,7 +163,7 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
                                       bool is_last, const Exchanges& exchanges) {
   LayerSteps steps(layer, plan, boundary);
   if (plan.tp > 1 && !is_last && is_tensor(layer.ops.back())) {
-    steps.mirror_enter_sequence_region();
+    steps.mirror_enter_sequence_region(layer.ops.back());
   }
   for (std::size_t i = layer.ops.size(); i-- > 0;) {
     const LayerOp& op = layer.ops[i];
@@ -196,7 +200,7 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
     if (leaves_tensor && !plan.overlap_tensor) {
       steps.mirror_enter_tensor_region(op, Kind::kCollective);
     }
-    if (enters_tensor) steps.mirror_enter_sequence_region();
+    if (enters_tensor) steps.mirror_enter_sequence_region(layer.ops[i - 1]);
   }
   return steps.take();
 }
@@ -240,7 +244,7 @@ class SplitBackward {
 
   std::vector<LayerStep> steps(bool is_last) {
     if (plan_.tp > 1 && !is_last && is_tensor(layer_.ops.back())) {
-      inputs_.mirror_enter_sequence_region();
+      inputs_.mirror_enter_sequence_region(layer_.ops.back());
     }
     for (std::size_t i = layer_.ops.size(); i-- > 0;) {
       const OpExchange& exchange = exchange_of(i, exchanges_);
@@ -254,7 +258,7 @@ class SplitBackward {
       if (is_tensor(layer_.ops[i])) {
         inputs_.mirror_enter_tensor_region(layer_.ops[i], Kind::kCollective);
       } else {
-        inputs_.mirror_enter_sequence_region();
+        inputs_.mirror_enter_sequence_region(layer_.ops[i - 1]);
       }
       flush_weights();
     }

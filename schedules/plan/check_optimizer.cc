@@ -48,6 +48,21 @@ void check_adapters(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
                      "or pp = 1 and zero below 3");
 }
 
+void check_accumulation(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  if (!plan.separate_accumulation) return;
+  const auto require = [&rules](bool holds, const std::string& message) {
+    rules.require(holds, "separate_accumulation", "is true, but " + message);
+  };
+  require(model.kind == ModelKind::kTransformer,
+          "the gradients of an mlp_stack are written, not summed up: false");
+  require(plan.gradient_bytes == 4 && plan.hold_gradients,
+          "no fp32 sums of gradients are held: false, or gradient_bytes = 4");
+  require(plan.type != DataType::kFp32, "with dtype fp32 gradients are made in fp32: false");
+  require(plan.zero < 2, "zero is " + std::to_string(plan.zero) +
+                             ", which divides gradients as they are made: false, or zero below 2");
+  require(!plan.lora_rank, "with lora_rank the gradients are those of adapters: false");
+}
+
 void check_optimizer(const ParallelPlan& plan, Rules& rules) {
   rules.require(plan.clip_gradients || !plan.post_validation, "post_validation",
                 "is true, but without clip_gradients there is no norm to wait for");

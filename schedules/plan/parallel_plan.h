@@ -236,9 +236,11 @@ struct ParallelPlan {
   std::optional<std::int64_t> scale_block;  // values that share an fp32 scale; unset: a tensor
   bool scale_rows = false;                  // a scale a row
   bool current_scaling = false;
+  bool gather_narrow = false;
   bool round_weights = false;
   std::optional<std::int64_t> attention_result_bits;  // unset: the activations' type
   bool transpose_weights = false;
+  bool transpose_operands = false;
   bool fused_attention = true;
   std::string software;  // whose defaults hold (catalog/software); empty: none's
   bool fused_elementwise = true;
@@ -260,7 +262,8 @@ struct ParallelPlan {
   Optimizer optimizer = Optimizer::kAdam;
   std::int64_t optimizer_bytes = 12;  // per parameter
   std::int64_t gradient_bytes = 4;    // per parameter
-  bool hold_gradients = true;         // false: each is used up as soon as it is reduced
+  bool separate_accumulation = false;
+  bool hold_gradients = true;  // false: each is used up as soon as it is reduced
   bool clip_gradients = false;
   bool post_validation = false;
   bool offload_optimizer = false;

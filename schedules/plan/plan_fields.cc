@@ -582,6 +582,14 @@ void add_types(Table& table) {
                "current scaling).",
        .advice = "false: the scale is that of steps before (delayed scaling). Nothing changes "
                  "without such operands."});
+  table.add("gather_narrow", &Plan::gather_narrow,
+            {.help = "Under sequence parallelism each tensor rank rounds its own tokens, and the "
+                     "group gathers what narrow matmuls read in their type (Transformer Engine): "
+                     "inputs in the forward and for weight gradients, gradients of results. What "
+                     "is scattered stays in communication_dtype.",
+             .advice = "true for Transformer Engine in fp8, mxfp8 or nvfp4: three tenths of what "
+                       "tensor ranks send, 45 % in nvfp4. Nothing changes without such operands.",
+             .rules = "Has no effect in inference."});
   table.add("round_weights", &Plan::round_weights,
             {.help = "Weights are rounded in the forward and in the backward of every micro-batch.",
              .advice = "true for torchao, whose weights are in fp32 or bf16. false: once a step, "
@@ -605,6 +613,12 @@ void add_types(Table& table) {
                      "along the inner dimension only.",
              .advice = "false: they are transposed once a step, which is not counted.",
              .rules = "Needs matmuls narrower than the activations."});
+  table.add("transpose_operands", &Plan::transpose_operands,
+            {.help = "Narrow operands of weight gradients that share one scale are turned by "
+                     "kernels of their own, inputs and gradients of results.",
+             .advice = "true for fp8 on Hopper and Ada, whose fp8 matmuls read along the inner "
+                       "dimension only; Blackwell reads either way. It costs 2 % of a step. "
+                       "Operands whose rows or blocks have scales are rounded both ways anyway."});
   table.add("fused_attention", &Plan::fused_attention,
             {.help = "Attention is one kernel that keeps scores on the chip (FlashAttention).",
              .advice = "false: scores are written to memory and kept, which grows with the square "
@@ -716,6 +730,13 @@ void add_optimizer(Table& table) {
   table.add("gradient_bytes", &Plan::gradient_bytes, Limits::choice_of({{2, "bf16"}, {4, "fp32"}}),
             {.help = "Bytes of a gradient, in which it is accumulated and reduced.",
              .advice = "2 halves the memory and the bytes of the reduction."});
+  table.add("separate_accumulation", &Plan::separate_accumulation,
+            {.help = "The gradients of a micro-batch are made in 16 bits, stay in memory, and are "
+                     "added to fp32 sums by kernels of their own (DeepSpeed's BF16_Optimizer).",
+             .advice = "It costs 2 bytes a parameter and 18 bytes of traffic a parameter and "
+                       "micro-batch, where matmuls that accumulate have 8.",
+             .rules = "A transformer in 16 bits or less; gradient_bytes 4; zero 0 or 1; not with "
+                      "lora_rank."});
   table.add("state_bytes", kStateBytesSyntax,
             {.help = "All bytes of a parameter; replaces optimizer_bytes and gradient_bytes. 10: "
                      "bf16 weight and two fp32 moments. 12: also a bf16 gradient. 16: also an fp32 "

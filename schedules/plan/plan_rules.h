@@ -83,6 +83,7 @@ void check_launches(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
 
 // ---- check_optimizer.cc: the optimizer's step and its state, and what lives on the host ----
 
+void check_accumulation(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
 void check_optimizer(const ParallelPlan& plan, Rules& rules);
 void check_adapters(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
 void check_offload(const ParallelPlan& plan, Rules& rules);

@@ -170,5 +170,25 @@ TEST(PlanWordsTest, RecipesOfTuning) {
   EXPECT_EQ(run_with(columns, "64,NeMo 25.02,").experiment.plan.document_length, 0);
 }
 
+// A source's own entry holds, unless the row names other software, or another release of it.
+TEST(PlanWordsTest, SoftwareOfASource) {
+  const std::string columns = "source_ref,dp,tp,sequence_parallel,software,release";
+  const auto assumes_none = [&](const std::string& values) {
+    const TrainingRun run = run_with(columns, values);
+    EXPECT_EQ(run.problem, "") << values;
+    return std::ranges::any_of(run.assumed, [](const std::string& text) {
+      return text.find("is not known: as if none were given") != std::string::npos;
+    });
+  };
+  EXPECT_FALSE(assumes_none("x-sft-full-8,64,1,no,prime-rl,2026-01-15"));
+  EXPECT_EQ(run_with(columns, "x-sft-full-8,64,1,no,prime-rl,2026-01-15").experiment.plan.loss,
+            LossKernels::kSeparate);
+  EXPECT_EQ(run_with(columns, "x,64,1,no,prime-rl,").experiment.plan.loss, LossKernels::kFused);
+  EXPECT_TRUE(assumes_none("x-sft-full-8,64,1,no,something else,"));
+  // NeMo 25 transposes on Hopper.
+  EXPECT_TRUE(run_with(columns, "x,8,8,yes,NeMo,25.02").experiment.plan.transpose_operands);
+  EXPECT_TRUE(run_with(columns, "x,8,8,yes,NeMo,25.02").experiment.plan.gather_narrow);
+}
+
 }  // namespace
 }  // namespace stepsim

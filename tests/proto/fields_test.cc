@@ -64,6 +64,7 @@ std::string other_value(const AnyField& field) {
       {"schedule", "zb_h1"},
       {"recompute_modules", "norm+mlp"},
       {"recompute_keep", "qkv+out"},
+      {"lora_modules", "qkv+out"},
       {"state_bytes", "10"},
       {"gradient_bytes", "2"},
       {"optimizer_bytes", "8"},

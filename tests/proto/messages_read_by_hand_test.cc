@@ -53,7 +53,7 @@ std::vector<ReadByHand> messages_read_by_hand() {
       {file::Software::descriptor(),
        "proto/catalog/load_software.cc",
        {"name", "source", "plan", "dropout", "fixed_memory", "chip", "recomputes_as_needed",
-        "dtype", "pads_vocabulary", "recipe", "vocabulary"}},
+        "dtype", "pads_vocabulary", "recipe", "vocabulary", "tuning"}},
       {file::SoftwareRecipe::descriptor(),
        "proto/catalog/load_software.cc",
        {"model", "plan", "chip"}},
@@ -77,7 +77,7 @@ std::vector<ReadByHand> messages_read_by_hand() {
         "sources"}},
       {file::SoftwareChip::descriptor(),
        "proto/catalog/load_software.cc",
-       {"begins_with", "fields"}},
+       {"begins_with", "fields", "plan"}},
   };
 }
 

@@ -108,6 +108,7 @@ std::vector<Case> cases() {
   const Change host = [](ParallelPlan& plan) { plan.host_launch_cost = 10us; };
   const Change adapters = [](ParallelPlan& plan) { plan.lora_rank = 8; };
   const Change adapted = [](ParallelPlan& plan) { plan.lora_modules = {AdapterPlace::kQkv}; };
+  const Change apart = [](ParallelPlan& plan) { plan.separate_accumulation = true; };
   const Change documents = [](ParallelPlan& plan) { plan.document_length = 16; };
   const Change long_documents = [](ParallelPlan& plan) { plan.document_length = 1 << 20; };
   ParallelPlan context = plan_of(2, 2, 1);
@@ -175,6 +176,14 @@ std::vector<Case> cases() {
       {"metric_losses", metrics, plan_of(1, 8, 1), "no loss", plan_of(1, 8, 1), mlp_stack()},
       {"activation_input_dtype", narrow, plan_of(1, 8, 1), "no activation functions",
        plan_of(1, 8, 1), mlp_stack()},
+      {"separate_accumulation", apart, plan_of(1, 8, 1, 2), "zero is 2", plan_of(1, 8, 1, 1)},
+      {"separate_accumulation", apart,
+       with(plan_of(1, 8, 1), [](ParallelPlan& plan) { plan.gradient_bytes = 2; }), "no fp32 sums",
+       plan_of(1, 8, 1)},
+      {"separate_accumulation", apart, with(plan_of(1, 8, 1), adapters), "those of adapters",
+       plan_of(1, 8, 1)},
+      {"separate_accumulation", apart, plan_of(1, 8, 1), "written, not summed up", plan_of(1, 8, 1),
+       mlp_stack()},
       {"lora_modules", adapted, plan_of(1, 8, 1), "without lora_rank nothing has adapters",
        with(plan_of(1, 8, 1), adapters)},
       {"document_length", long_documents, plan_of(1, 8, 1), "but a sequence has",

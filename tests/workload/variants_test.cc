@@ -345,6 +345,46 @@ TEST(Fp8Test, WeightsAreTurnedForTheirInputGradient) {
   EXPECT_EQ(names_of(of("router")), "choose_experts router") << "stays in bf16";
 }
 
+// With one scale a tensor the narrow operands of weight gradients are moved as they are: the kept
+// input by a kernel, the gradient by the one that rounds it, which writes it twice.
+TEST(Fp8Test, OperandsOfWeightGradientsAreTurned) {
+  Shard shard{.sequence_length = 1024, .transpose_operands = true};
+  const auto down = [&shard] {
+    return op_named(build_layers(llama3_8b(), shard).block(0), "down_projection");
+  };
+  EXPECT_EQ(names_of(down().weight_gradient), "down_projection") << "bf16 is read either way";
+  shard.types.matmul = DataType::kFp8;
+  const LayerOp turned = down();
+  EXPECT_EQ(names_of(turned.weight_gradient), "turn_input down_projection");
+  EXPECT_EQ(turned.weight_gradient[0].read, Bytes(1024 * 14336));
+  EXPECT_EQ(turned.weight_gradient[0].written, Bytes(1024 * 14336));
+  EXPECT_EQ(turned.input_gradient[0].written, Bytes(2 * 1024 * 4096));
+}
+
+// Each of 4 tensor ranks rounds its own tokens, of inputs that are gathered and of gradients that
+// are; what was gathered is turned by all of them.
+TEST(Fp8Test, TensorRanksRoundBeforeTheyGather) {
+  Shard shard{.sequence_length = 1024, .tensor = 4, .sequence_parallel = true};
+  shard.types.matmul = DataType::kFp8;
+  const auto of = [&shard](const char* name) {
+    return op_named(build_layers(llama3_8b(), shard).block(0), name);
+  };
+  EXPECT_EQ(of("qkv_projection").forward[0].written, Bytes(1024 * 4096));
+  shard.gathers_narrow = true;
+  EXPECT_EQ(of("qkv_projection").forward[0].written, Bytes(1024 / 4 * 4096));
+  EXPECT_EQ(of("qkv_projection").input_gradient[0].written, Bytes(1024 * 6144 / 4));
+  EXPECT_EQ(of("qkv_projection").input_gathered_as, DataType::kFp8);
+  EXPECT_EQ(of("out_projection").forward[0].written, Bytes(1024 * 4096 / 4));
+  EXPECT_EQ(of("out_projection").input_gradient[0].written, Bytes(1024 / 4 * 4096));
+  EXPECT_EQ(of("out_projection").gradient_gathered_as, DataType::kFp8);
+  shard.transpose_operands = true;
+  EXPECT_EQ(names_of(of("out_projection").weight_gradient),
+            "turn_input turn_gradient out_projection");
+  EXPECT_EQ(of("out_projection").weight_gradient[1].written, Bytes(1024 * 4096));
+  const Layer head = build_layers(llama3_8b(), shard).head;
+  EXPECT_EQ(op_named(head, "unembedding").input_gathered_as, std::nullopt) << "it is in bf16";
+}
+
 // E5M6: 12 bits and one scale per 128 values, in addition to the 2 bytes that the next matmul
 // reads.
 TEST(Fp8Test, ResultsOfAttentionAreKeptInSoManyBits) {

@@ -216,7 +216,9 @@ void choose_narrow(Choices& choices, RandomJob& job) {
   if (is_transformer(job) && choices.one_in(5)) plan.activation_input_type = DataType::kFp8;
   if (is_transformer(job) && has_bytes(job) && choices.one_in(2)) plan.scale_block = 128;
   plan.current_scaling = choices.one_in(5);
+  plan.gather_narrow = choices.one_in(4);
   plan.round_weights = choices.one_in(5);
+  plan.transpose_operands = choices.one_in(5);
   plan.transpose_weights = narrows && is_transformer(job) && choices.one_in(3);
   const bool rounds =
       (narrows && plan.scale_block) || plan.activation_input_type || has_experts(job);
@@ -274,6 +276,10 @@ void choose_types(Choices& choices, const RandomCluster& cluster, RandomJob& job
     plan.lora_rank = choices.pick({4, 16, 64});
     if (choices.one_in(2))
       plan.lora_modules = {choices.pick({AdapterPlace::kQkv, AdapterPlace::kMlp})};
+  }
+  const bool sums = plan.gradient_bytes == 4 && plan.hold_gradients && plan.zero < 2;
+  if (is_transformer(job) && sums && !plan.lora_rank && plan.type != DataType::kFp32) {
+    plan.separate_accumulation = choices.one_in(8);
   }
   if (may_be_packed(job) && choices.one_in(6)) {
     plan.document_length = choices.between(1, plan.sequence);

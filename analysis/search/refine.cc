@@ -279,6 +279,7 @@ std::vector<PlanMoves> moves_of(const ParallelPlan& plan, const ModelSpec& model
     add("sequence_parallel", truths);
     add("overlap_tensor", truths);
     add("tensor_chunks", {"1", "2", "4"});
+    add("tensor_pieces", {"1", "4"});
     if (plan.pp > 1) add("scatter_messages", truths);
   }
   if (plan.cp > 1) add("cp_mode", {"zigzag_ring", "all_gather", "ulysses"});

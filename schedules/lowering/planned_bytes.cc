@@ -11,6 +11,7 @@
 #include "schedules/lowering/recompute.h"
 #include "schedules/lowering/shared_weights.h"
 #include "schedules/lowering/stage.h"
+#include "schedules/lowering/tensor.h"
 #include "schedules/lowering/weight_stationary.h"
 #include "schedules/plan/axis.h"
 #include "schedules/plan/plan_schedule.h"
@@ -64,19 +65,13 @@ struct Again {
   ExpertsAgain experts{};
 };
 
-// Returns the bytes that the tensor group gathers on the way into an op.
-std::int64_t gathered_into(const LayerOp& op, const ParallelPlan& plan, Bytes boundary) {
-  const Bytes crossing = op.crossing == Bytes(0) ? boundary : op.crossing;
-  return crossing_as(crossing, plan.communicated(), op.input_gathered_as).value();
-}
-
 Again parts_again(const Layer& block, const ParallelPlan& plan, Bytes boundary) {
   Again again;
   const std::vector<OpRecompute> ops = recomputed_ops(block, plan);
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const LayerOp& op = block.ops[i];
     if (ops[i].gathers_again && plan.sequence_parallel) {
-      again.tensor += gathered_into(op, plan, boundary);
+      again.tensor += gathered_input(op, plan, boundary).value();
     }
     if (ops[i].reduces_again) again.tensor += (plan.sequence_parallel ? 1 : 2) * boundary.value();
     const bool is_expert = op.region == Region::kExpert;
@@ -105,13 +100,12 @@ std::int64_t crossings(const Layer& layer, const ParallelPlan& plan, Bytes bound
     const LayerOp& op = layer.ops[i];
     if (i > 0 && is_tensor(op) && !is_tensor(layer.ops[i - 1])) {
       // An all-gather and its gradient's reduce-scatter, or the all-reduce of the gradient.
-      all += whole(op) + (divided ? gathered_into(op, plan, boundary) : whole(op));
-      forward += divided ? gathered_into(op, plan, boundary) : 0;
+      all += whole(op) + (divided ? gathered_input(op, plan, boundary).value() : whole(op));
+      forward += divided ? gathered_input(op, plan, boundary).value() : 0;
     }
-    if (op.regathers_input) all += gathered_into(op, plan, boundary);
+    if (op.regathers_input) all += gathered_input(op, plan, boundary).value();
     if (is_tensor(op) && (i + 1 < layer.ops.size() ? !is_tensor(layer.ops[i + 1]) : leaves)) {
-      const Bytes gradient = crossing_as(boundary, plan.communicated(), op.gradient_gathered_as);
-      all += boundary.value() + (divided ? gradient : boundary).value();
+      all += (boundary + (divided ? gathered_gradient(op, plan, boundary) : boundary)).value();
       forward += (divided ? 1 : 2) * boundary.value();
     }
   }

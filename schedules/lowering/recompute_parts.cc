@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "schedules/lowering/recompute_choice.h"
+#include "schedules/lowering/tensor.h"
 
 namespace stepsim {
 namespace {
@@ -114,10 +115,7 @@ class Remaking {
         choice_.sources(i), [first](std::size_t source) { return source < first; });
     if (first == 0 || !reads_gathered || std::exchange(done_[first].gathered, true)) return;
     if (!plan_.sequence_parallel) return;
-    const LayerOp& entry = ops_[first];
-    communicate(CollectiveOp::kAllGather,
-                crossing_as(entry.crossing == Bytes(0) ? boundary_ : entry.crossing,
-                            plan_.communicated(), entry.input_gathered_as));
+    communicate(CollectiveOp::kAllGather, gathered_input(ops_[first], plan_, boundary_));
   }
 
   void communicate(CollectiveOp op, Bytes bytes) {

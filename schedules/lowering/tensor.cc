@@ -20,7 +20,8 @@ bool has_width(const Layer& layer) {
 class LayerSteps {
  public:
   LayerSteps(const Layer& layer, const ParallelPlan& plan, Bytes boundary)
-      : sequence_parallel_(plan.sequence_parallel),
+      : plan_(plan),
+        sequence_parallel_(plan.sequence_parallel),
         features_(has_width(layer)),
         type_(plan.communicated()),
         boundary_(boundary) {}
@@ -47,9 +48,9 @@ class LayerSteps {
   Bytes crossing(const LayerOp& op) const {
     return op.crossing == Bytes(0) ? boundary_ : op.crossing;
   }
-  void gather(Bytes bytes, std::optional<DataType> as, Kind kind = Kind::kCollective) {
-    add_collective(CollectiveOp::kAllGather, kind, crossing_as(bytes, type_, as),
-                   as.value_or(type_));
+  void gather_input(const LayerOp& op, Kind kind = Kind::kCollective) {
+    add_collective(CollectiveOp::kAllGather, kind, gathered_input(op, plan_, boundary_),
+                   op.input_gathered_as.value_or(type_));
   }
   void add_collective(CollectiveOp op, Kind kind, Bytes bytes, DataType type) {
     LayerStep step;
@@ -72,7 +73,7 @@ class LayerSteps {
   void gather_in_background(const LayerOp& op) {
     LayerStep open = std::move(compute());
     steps_.pop_back();
-    gather(crossing(op), op.input_gathered_as, Kind::kBackground);
+    gather_input(op, Kind::kBackground);
     steps_.push_back(std::move(open));
   }
   void in_background(const std::vector<LayerStep>& others) {
@@ -87,11 +88,14 @@ class LayerSteps {
     communicate(sequence_parallel_ ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce);
   }
   void mirror_enter_sequence_region(const LayerOp& op) {
-    if (sequence_parallel_) gather(boundary_, op.gradient_gathered_as);
+    if (!sequence_parallel_) return;
+    add_collective(CollectiveOp::kAllGather, Kind::kCollective,
+                   gathered_gradient(op, plan_, boundary_),
+                   op.gradient_gathered_as.value_or(type_));
   }
   // S to T.
   void enter_tensor_region(const LayerOp& op) {
-    if (sequence_parallel_) gather(crossing(op), op.input_gathered_as);
+    if (sequence_parallel_) gather_input(op);
   }
   void mirror_enter_tensor_region(const LayerOp& op, Kind kind) {
     communicate(sequence_parallel_ ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
@@ -107,6 +111,7 @@ class LayerSteps {
   }
 
  private:
+  const ParallelPlan& plan_;
   bool sequence_parallel_;
   bool features_;  // two-dimensional weights: features are divided too
   DataType type_;
@@ -393,6 +398,16 @@ Axis axis_of(Lane lane) {
       return Axis::kExpert;
   }
   return Axis::kOther;
+}
+
+Bytes gathered_input(const LayerOp& op, const ParallelPlan& plan, Bytes boundary) {
+  const Bytes crossing = op.crossing == Bytes(0) ? boundary : op.crossing;
+  return crossing_as(crossing, plan.communicated(), op.input_gathered_as);
+}
+
+Bytes gathered_gradient(const LayerOp& op, const ParallelPlan& plan, Bytes boundary) {
+  const Bytes narrow = crossing_as(boundary, plan.communicated(), op.gradient_gathered_as);
+  return narrow < boundary && plan.scales_rows() ? 2 * narrow : narrow;
 }
 
 LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes boundary,

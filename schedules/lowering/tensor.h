@@ -62,6 +62,13 @@ struct LoweredLayer {
   }
 };
 
+// Returns the bytes that the tensor group gathers on the way into an op of the T region, and in the
+// backward of one that the T region ends with. If rows or blocks of operands have scales, a narrow
+// gradient is gathered twice, by rows and along the tokens (Transformer Engine: both usages of the
+// quantizer in grad_output_preprocess). `boundary` as below.
+Bytes gathered_input(const LayerOp& op, const ParallelPlan& plan, Bytes boundary);
+Bytes gathered_gradient(const LayerOp& op, const ParallelPlan& plan, Bytes boundary);
+
 // `boundary`: bytes of [tokens, hidden] for all tokens of a micro-batch. `is_last`: no layer
 // follows (the head), so the last region is not left. `exchanges`: those of some of its ops, in any
 // order.

@@ -19,10 +19,10 @@ Kernel writing_narrow(Kernel kernel) {
 }
 
 void add_up_separately(LayerOp& op) {
-  if (op.parameters == 0 || op.weight_gradient.empty()) return;
   for (Kernel& kernel : op.weight_gradient) {
     if (kernel.accumulates) kernel = writing_narrow(kernel);
   }
+  if (op.parameters == 0 || op.weight_gradient.empty()) return;  // another op has its sums
   const Bytes narrow = op.parameters * size_of(kMade);
   const Bytes wide = op.parameters * size_of(DataType::kFp32);
   op.weight_gradient.push_back(

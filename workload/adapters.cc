@@ -15,11 +15,39 @@ Kernel adding(Kernel kernel) {
   return kernel;
 }
 
-void freeze(LayerOp& op) {
+// Without a weight gradient no operand of it is made: a rounding that writes the gradient of the
+// result both ways writes it once.
+void drop_operands_of_weight_gradient(LayerOp& op, const DataTypes& types) {
+  for (Kernel& kernel : op.input_gradient) {
+    if (kernel.name != "round_gradient") continue;
+    const auto values = static_cast<std::int64_t>(kernel.flops.value() / 2);
+    const bool both_ways = kernel.written >= 2 * bytes_of(values, types.matmul);
+    if (both_ways) kernel.written = Bytes(kernel.written.value() / 2);
+  }
+}
+
+void freeze(LayerOp& op, const DataTypes& types) {
   op.frozen = op.parameters;
   op.parameters = 0;
   op.weight_gradient.clear();
+  drop_operands_of_weight_gradient(op, types);
   op.regathers_input = false;  // for the weight gradient
+}
+
+// The adapter reads the input wide, so tensor ranks gather it wide, and round all of it.
+void gather_wide(LayerOp& op, std::int64_t values, const DataTypes& types) {
+  if (!op.input_gathered_as) return;
+  op.input_gathered_as.reset();
+  for (Kernel& kernel : op.forward) {
+    if (kernel.name != "round_input") continue;
+    const double own = kernel.flops.value() / 2;
+    const double ranks = static_cast<double>(values) / own;
+    const auto all = [ranks](Bytes bytes) {
+      return Bytes(static_cast<std::int64_t>(static_cast<double>(bytes.value()) * ranks));
+    };
+    kernel =
+        rounding(kernel.name, types.activations, values, all(kernel.read), all(kernel.written));
+  }
 }
 
 void adapt(LayerOp& op, std::int64_t rank, const DataTypes& types) {
@@ -28,6 +56,8 @@ void adapt(LayerOp& op, std::int64_t rank, const DataTypes& types) {
   const MatmulTypes gradient{types.activations, types.gradients};
   const std::int64_t rows = base.m, outputs = base.n, inputs = base.k;
   op.frozen = op.parameters;
+  drop_operands_of_weight_gradient(op, types);
+  gather_wide(op, rows * inputs, types);
   const std::vector<Kernel> beside = {
       matmul("adapter_down", product, {.m = rows, .n = rank, .k = inputs}),
       adding(matmul("adapter_up", product, {.m = rows, .n = outputs, .k = rank}))};
@@ -43,18 +73,62 @@ void adapt(LayerOp& op, std::int64_t rank, const DataTypes& types) {
   op.saved += rows * rank * size_of(types.activations);
 }
 
-void freeze_all(Layer& layer) {
-  for (LayerOp& op : layer.ops) freeze(op);
+void freeze_all(Layer& layer, const DataTypes& types) {
+  for (LayerOp& op : layer.ops) freeze(op, types);
+}
+
+// Returns whether an op reads results from outside its stretch of the T region, which begins at
+// `first`: what the stretch gathers.
+bool reads_gathered(const Layer& layer, std::size_t first, const LayerOp& op) {
+  if (op.reads.empty()) return &op == &layer.ops[first];
+  return std::ranges::none_of(op.reads, [&](std::string_view source) {
+    const auto begin = layer.ops.begin() + static_cast<std::ptrdiff_t>(first);
+    return std::find_if(begin, layer.ops.end(), [source](const LayerOp& other) {
+             return other.name == source;
+           }) != layer.ops.end();
+  });
+}
+
+// One gather serves all that read it in a stretch of the T region. If the op that gathered again
+// for its weight gradient is frozen, the first adapter that reads the same does.
+void move_regathers(const Layer& whole, Layer& layer) {
+  std::size_t end = 0;
+  for (std::size_t first = 0; first < layer.ops.size(); first = std::max(end, first + 1)) {
+    if (!is_tensor(layer.ops[first])) continue;
+    bool gathered = false;
+    bool gathers = false;
+    for (end = first; end < layer.ops.size() && is_tensor(layer.ops[end]); ++end) {
+      gathered = gathered || whole.ops[end].regathers_input;
+      gathers = gathers || layer.ops[end].regathers_input;
+    }
+    if (!gathered || gathers) continue;
+    const auto begin = layer.ops.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto last = layer.ops.begin() + static_cast<std::ptrdiff_t>(end);
+    const auto reader = std::find_if(begin, last, [&](const LayerOp& op) {
+      return !op.weight_gradient.empty() && reads_gathered(layer, first, op);
+    });
+    if (reader != last) reader->regathers_input = true;
+  }
 }
 
 AdapterPlace place_of(const LayerOp& op) {
-  const std::string_view name = op.name;
-  if (name.ends_with("out_projection")) return AdapterPlace::kOut;
-  const bool is_mlp = name == "up_projection" || name == "down_projection" ||
-                      name == "gate_up_projection" || name.starts_with("shared_") ||
-                      name.starts_with("latent_down") || name.starts_with("latent_up") ||
-                      name.starts_with("layer_");
-  return is_mlp ? AdapterPlace::kMlp : AdapterPlace::kQkv;
+  constexpr std::array kOutputs = {"out_projection", "cross_out_projection", "state_out_projection",
+                                   "shared_projection"};
+  constexpr std::array kMlps = {"up_projection",
+                                "gate_up_projection",
+                                "down_projection",
+                                "shared_gate_up_projection",
+                                "shared_down_projection",
+                                "shared_gate",
+                                "latent_down_projection",
+                                "latent_up_projection",
+                                "layer_gate_projection",
+                                "layer_up_projection",
+                                "layer_vectors_projection",
+                                "adapter_down_projection",
+                                "adapter_up_projection"};
+  if (std::ranges::count(kOutputs, op.name) > 0) return AdapterPlace::kOut;
+  return std::ranges::count(kMlps, op.name) > 0 ? AdapterPlace::kMlp : AdapterPlace::kQkv;
 }
 
 bool gets_adapter(const LayerOp& op, const Adapters& adapters) {
@@ -71,16 +145,18 @@ std::string_view name_of(AdapterPlace place) {
 }
 
 ModelLayers with_adapters(ModelLayers layers, const Adapters& adapters, const DataTypes& types) {
-  freeze_all(layers.embedding);
-  freeze_all(layers.head);
+  freeze_all(layers.embedding, types);
+  freeze_all(layers.head, types);
   for (Layer& block : layers.blocks) {
+    const Layer whole = block;
     for (LayerOp& op : block.ops) {
       if (gets_adapter(op, adapters)) {
         adapt(op, adapters.rank, types);
       } else {
-        freeze(op);
+        freeze(op, types);
       }
     }
+    move_regathers(whole, block);
   }
   return layers;
 }

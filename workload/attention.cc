@@ -161,22 +161,13 @@ Bytes kept_result(const Part& part, std::int64_t values) {
   return Bytes((values * *types.attention_result_bits + 7) / 8) + scales * size_of(DataType::kFp32);
 }
 
-// Documents of a sequence are sequences to the kernel. A context rank has a part of each.
-Kernel of_documents(Kernel kernel, const Part& part) {
-  const Shard& shard = part.shard;
-  if (shard.document_length == 0 || shard.context > 1) return kernel;
-  const std::int64_t document = std::min(shard.document_length, shard.sequence_length);
-  kernel.batch *= (shard.sequence_length + document - 1) / document;
-  kernel.m = kernel.n = document;
-  return kernel;
-}
-
 LayerOp fused(const Part& part, const AttentionShape& shape) {
   const DataType type = part.shard.types.activations;
   const auto [inputs, output, scores] = sizes(part, shape);
   LayerOp op{.name = "attention", .region = Region::kTensor};
-  op.forward = {of_documents(attention_forward("attention", type, shape), part)};
-  op.input_gradient = {of_documents(attention_backward("attention", type, shape), part)};
+  const std::int64_t document = part.shard.document_length;
+  op.forward = {in_documents(attention_forward("attention", type, shape), document)};
+  op.input_gradient = {in_documents(attention_backward("attention", type, shape), document)};
   keep_input(op, inputs);
   op.saved_result = output;
   if (part.shard.types.attention_result_bits) {

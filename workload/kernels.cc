@@ -155,6 +155,15 @@ double attention_pairs(std::int64_t length, bool causal, std::int64_t window) {
   return causal ? half : 2 * half;
 }
 
+Kernel in_documents(Kernel kernel, std::int64_t document) {
+  if (document == 0) return kernel;
+  const std::int64_t queries = std::min(kernel.m, document);
+  kernel.batch *= std::max<std::int64_t>(1, (kernel.m + queries / 2) / queries);
+  kernel.m = queries;
+  kernel.n = std::min(kernel.n, document);
+  return kernel;
+}
+
 Kernel attention_forward(std::string_view name, DataType type, const AttentionShape& shape) {
   Kernel kernel = attention(name, type, shape);
   const auto [q, k, v, output] = sizes(type, shape);

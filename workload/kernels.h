@@ -70,6 +70,10 @@ Kernel accumulating_grouped_matmul(std::string_view name, MatmulTypes types,
 // s^2/2). A window that is not causal has as many keys behind the query: twice that.
 double attention_pairs(std::int64_t length, bool causal, std::int64_t window);
 
+// Returns a kernel of attention whose queries and keys are parts of documents of `document` tokens
+// (0: as it is): each is a sequence of its own to it, of as many tokens.
+Kernel in_documents(Kernel kernel, std::int64_t document);
+
 struct AttentionShape {
   std::int64_t sequences = 1;
   std::int64_t heads = 0;     // query heads

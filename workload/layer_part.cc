@@ -44,23 +44,26 @@ LayerOp multiply(const Part& part, const Projection& projection, std::int64_t to
   const MatmulTypes product{operand_type(part, projection), types.activations};
   const MatmulTypes accumulated{product.operands, types.gradients};
   LayerOp op{.name = name, .region = Region::kTensor};
+  // With one scale, what was gathered is transposed; blocks of rows have other scales along the
+  // tokens, so own tokens are rounded that way too, and gathered.
+  const bool by_rows = types.scales_rows();
+  const bool turns_gathered = !by_rows && rounded.gradient != tokens;
   if (narrow) {
     add_rounding(part, "round_input", rounded.input * inputs, op.forward);
-    add_gradient_rounding(part, rounded.gradient * outputs, op);
+    if (turns_gathered) {
+      add_rounding(part, "round_gradient", rounded.gradient * outputs, op.input_gradient);
+    } else {
+      add_gradient_rounding(part, rounded.gradient * outputs, op);
+    }
     add_weight_rounding(part, inputs * outputs, op);
     add_transpose(part, inputs * outputs, op);
   }
   op.forward.push_back(matmul(name, product, {.m = tokens, .n = outputs, .k = inputs}));
   op.input_gradient.push_back(matmul(name, product, {.m = tokens, .n = inputs, .k = outputs}));
   if (narrow) {
-    // Blocks of rows have other scales along the tokens, so own tokens are rounded that way too and
-    // gathered; with one scale what was gathered is turned.
-    const bool by_rows = types.scales_rows();
     add_turning(part, "turn_input", (by_rows ? rounded.input : tokens) * inputs,
                 keeps_wide || !part.shard.fused_elementwise, op);
-    if (!by_rows && rounded.gradient != tokens) {
-      add_turning(part, "turn_gradient", tokens * outputs, false, op);
-    }
+    if (turns_gathered) add_turning(part, "turn_gradient", tokens * outputs, false, op);
   }
   op.weight_gradient.push_back(
       accumulating_matmul(name, accumulated, {.m = outputs, .n = inputs, .k = tokens}));
@@ -198,7 +201,8 @@ LayerOp project_gathered(const Part& part, const Projection& projection) {
              part.scaled_size(part.own_tokens * projection.inputs, operand_type(part, projection)));
   op.regathers_input = part.gathers();
   if (part.gathers()) {
-    op.forward_workspace = part.size(part.tokens * projection.inputs);
+    const std::int64_t values = part.tokens * projection.inputs;
+    op.forward_workspace = narrow ? part.operand_size(values) : part.size(values);
     op.backward_workspace += op.forward_workspace;
   }
   return op;

@@ -132,7 +132,7 @@ struct Shard {
   // One-byte weights of matmuls are transposed for the input gradient of every micro-batch; else
   // once a step, which is not counted.
   bool transpose_weights = false;
-  // Operands of weight gradients that share one scale are turned by kernels, for chips whose narrow
+  // Kernels transpose operands of weight gradients that share one scale, for chips whose narrow
   // matmuls read both operands along the inner dimension only.
   bool transpose_operands = false;
   // Operands that share one scale are read once before they are rounded, for their largest value;
@@ -242,7 +242,7 @@ struct LayerOp {
 };
 
 // Returns the bytes of what takes `bytes` in the type in which activations cross the tensor group,
-// if it crosses in another type. Scales of blocks are not counted.
+// if it crosses in another type. Scales of DataTypes::scale_block are not counted.
 Bytes crossing_as(Bytes bytes, DataType crosses_in, std::optional<DataType> type);
 
 inline bool is_tensor(const LayerOp& op) {

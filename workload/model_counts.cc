@@ -98,7 +98,8 @@ std::int64_t matmul_parameter_count(const ModelSpec& model) {
   return over_model(layers, count) + over_predictions(layers, count);
 }
 
-ForwardFlops forward_flops(const ModelSpec& model, std::int64_t sequence_length) {
+ForwardFlops forward_flops(const ModelSpec& model, std::int64_t sequence_length,
+                           std::int64_t document_length) {
   if (model.kind == ModelKind::kMlpStack) {
     return {.layers = std::vector<double>(static_cast<std::size_t>(model.layers), 1.0)};
   }
@@ -108,8 +109,9 @@ ForwardFlops forward_flops(const ModelSpec& model, std::int64_t sequence_length)
   std::vector<double> of_kind;
   for (const BlockKind& kind : kinds_of(model)) {
     const Layer& block = layers.blocks[of_kind.size()];
-    of_kind.push_back(tokens * static_cast<double>(weights(block)) +
-                      mixing_flops(model, kind, {.length = sequence_length}));
+    of_kind.push_back(
+        tokens * static_cast<double>(weights(block)) +
+        mixing_flops(model, kind, {.length = sequence_length, .document = document_length}));
   }
   ForwardFlops flops;
   for (const std::uint32_t kind : layers.kind_of_block) flops.layers.push_back(of_kind[kind]);

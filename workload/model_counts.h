@@ -48,6 +48,7 @@ struct ForwardFlops {
   std::vector<double> layers;
   double head = 0;
 };
-ForwardFlops forward_flops(const ModelSpec& model, std::int64_t sequence_length);
+ForwardFlops forward_flops(const ModelSpec& model, std::int64_t sequence_length,
+                           std::int64_t document_length = 0);
 
 }  // namespace stepsim

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <span>
 #include <string>
@@ -89,12 +90,21 @@ std::string squeezed(std::string_view text) {
   return result;
 }
 
-// Returns where "lora" ends, if it is a word of its own: latent attention has a "kv_lora_rank".
+bool joins_word(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) != 0;
+}
+
+// Returns where "lora" ends, if it is a word of its own ("LoRA", "QLoRA", "lora16", "lora_rank=16",
+// but not "exploration", and not the "kv_lora_rank" of latent attention).
 std::optional<std::size_t> end_of_lora(std::string_view text) {
   constexpr std::string_view kMark = "lora";
   for (std::size_t at = text.find(kMark); at != text.npos; at = text.find(kMark, at + 1)) {
     const std::size_t end = at + kMark.size();
-    if ((at == 0 || text[at - 1] != '_') && (end == text.size() || text[end] != '_')) return end;
+    const bool is_quantized =
+        at > 0 && text[at - 1] == 'q' && (at == 1 || !joins_word(text[at - 2]));
+    const bool begins =
+        at == 0 || is_quantized || (text[at - 1] != '_' && !joins_word(text[at - 1]));
+    if (begins && (end == text.size() || !joins_word(text[end]))) return end;
   }
   return std::nullopt;
 }
@@ -198,14 +208,25 @@ AdapterWords adapters_of_words(std::string_view text) {
   AdapterWords found;
   if (!begin) return found;
   const std::string words = all.substr(0, all.find_first_of(");", *begin));
+  bool may_be_rank = true;  // of the first word, and of one behind "rank"
   for (std::size_t at = *begin; at < words.size();) {
     const std::size_t end = std::min(words.find_first_of(" ,+([]/:", at), words.size());
     const std::string word = squeezed(std::string_view(words).substr(at, end - at));
-    for (const AdapterPlace place : places_of_word(word)) {
+    const std::size_t start = std::exchange(at, end + 1);
+    if (word.empty()) continue;
+    const bool is_number = word.find_first_not_of("0123456789") == std::string::npos;
+    const bool follows = words.substr(*begin, start - *begin).find(',') == std::string::npos;
+    const bool names_rank = std::exchange(may_be_rank, word == "rank") && (follows || !is_number);
+    const std::optional<std::int64_t> rank = names_rank ? rank_of_word(word) : std::nullopt;
+    const std::vector<AdapterPlace> places = places_of_word(word);
+    if (rank) {
+      found.rank = rank;
+    } else if (places.empty() && word != "rank") {
+      break;  // of other things
+    }
+    for (const AdapterPlace place : places) {
       if (std::ranges::count(found.places, place) == 0) found.places.push_back(place);
     }
-    if (!found.rank) found.rank = rank_of_word(word);
-    at = end + 1;
   }
   return found;
 }

@@ -32,15 +32,15 @@ std::optional<std::int64_t> zero_of_words(std::string_view text);
 // Returns 1F1B if the text is blank, or says that it is not known which.
 std::optional<ScheduleName> schedule_of_words(std::string_view text);
 
-// Returns whether a text names low-rank adapters: "LoRA", "QLoRA", "lora16", but not
-// "kv_lora_rank".
+// Returns whether a text names low-rank adapters: "LoRA", "QLoRA", "lora16", "lora_rank=16", but
+// not "kv_lora_rank".
 bool says_lora(std::string_view text);
 
 struct AdapterWords {
   std::optional<std::int64_t> rank;
   std::vector<AdapterPlace> places;  // empty: the text doesn't say
 };
-// Reads what stands behind "LoRA".
+// Reads what stands right behind "LoRA", up to a word that is none of these.
 AdapterWords adapters_of_words(std::string_view text);
 
 // OverlapWords is a list of settings, of which each stands for itself or is set to a value. Words

@@ -235,17 +235,15 @@ bool is_tuning(const RowReader& row) {
          says("source_ref");
 }
 
-// Sets what the software's recipes of fine-tuning have.
-void read_tuning(RowReader& row, const Software& software, ParallelPlan& plan) {
-  if (!is_tuning(row)) return;
-  PlanKeys keys;
-  for (const auto& key : software.tuning) {
-    if (plan.lora_rank || !key.first.starts_with("lora_")) keys.push_back(key);
+// Returns what the columns that may name adapters say of them.
+AdapterWords adapter_words(const RowReader& row) {
+  AdapterWords words;
+  for (const char* column : {"model", "other_metrics", "source_locator", "remarks"}) {
+    AdapterWords own = adapters_of_words(row.text(column));
+    if (!words.rank) words.rank = own.rank;
+    if (words.places.empty()) words.places = std::move(own.places);
   }
-  if (keys.empty()) return;
-  set_keys(software.name + ".tuning", keys, plan);
-  plan.document_length = std::min(plan.document_length, plan.sequence);
-  for (const auto& [key, value] : keys) row.assume(key + ": " + value);
+  return words;
 }
 
 // NeMo's LoRA has a rank of 32 unless its recipe says otherwise
@@ -253,11 +251,31 @@ void read_tuning(RowReader& row, const Software& software, ParallelPlan& plan) {
 void read_adapters(RowReader& row, ParallelPlan& plan) {
   constexpr std::int64_t kUsualRank = 32;
   if (!trains_adapters(row)) return;
-  const AdapterWords words =
-      adapters_of_words(fmt::format("{} {}", row.text("model"), row.text("other_metrics")));
+  const AdapterWords words = adapter_words(row);
   plan.lora_rank = words.rank.value_or(kUsualRank);
   if (!words.rank) row.assume(fmt::format("lora_rank: {}", kUsualRank));
   if (!words.places.empty()) plan.lora_modules = words.places;
+}
+
+// Sets what the software's recipes of fine-tuning have and the row leaves open.
+void read_tuning(RowReader& row, const ModelSpec& model, const Software& software,
+                 ParallelPlan& plan) {
+  if (!is_tuning(row)) return;
+  const AdapterWords words = adapter_words(row);
+  PlanKeys keys;
+  for (const auto& key : software.tuning) {
+    const bool is_given = key.first == "lora_modules" ? !words.places.empty()
+                                                      : key.first == "lora_rank" && words.rank;
+    const bool of_adapters = key.first.starts_with("lora_");
+    const bool of_documents = key.first == "document_length";
+    if (is_given || (of_adapters && !plan.lora_rank)) continue;
+    if (of_documents && model.indexer.heads > 0) continue;
+    keys.push_back(key);
+  }
+  if (keys.empty()) return;
+  set_keys(software.name + ".tuning", keys, plan);
+  plan.document_length = std::min(plan.document_length, plan.sequence);
+  for (const auto& [key, value] : keys) row.assume(key + ": " + value);
 }
 
 // Some tables name the dispatcher of tokens beside their other figures.
@@ -382,7 +400,7 @@ Software software_of(RowReader& row, const std::vector<Software>& known) {
   const auto is_of_source = [&](const Software& software) {
     const std::vector<std::string> entry = name_words(software.name);
     return std::ranges::any_of(software.sources, [&](const std::string& listed) {
-      // A source that is called as the software says no more than the row's own name for it.
+      // A source id that is the software's name proves nothing beyond the row's name.
       if (is_named && std::ranges::count(entry, listed) > 0) return false;
       return row.text("source_id").starts_with(listed) || contains(row.text("source_ref"), listed);
     });
@@ -414,12 +432,15 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
   read_sizes(row, chips, plan);
   read_attention(row, model, plan);
   read_adapters(row, plan);
-  read_tuning(row, software, plan);
+  read_tuning(row, model, software, plan);
   plan.allow_idle_chips = plan.ranks() % hardware.chips_per_node != 0;
   read_zero(row, plan);
   if (plan.zero == 3) plan.gradient_bucket_parameters.reset();  // FSDP has no buckets
   if (plan.zero == 2) plan.overlap_gradients = true;            // it always does
-  if (plan.zero != 3) plan.shared_master = plan.fsdp_copies = false;
+  if (plan.zero != 3) {
+    plan.shared_master = plan.fsdp_copies = false;
+    plan.prefetch = ParallelPlan{}.prefetch;
+  }
   if (plan.zero >= 2 || plan.lora_rank) plan.separate_accumulation = false;
   read_schedule(row, model.layers, plan);
   read_layout(row, model.layers, plan);

@@ -264,8 +264,8 @@ class Plan(Part):
         transpose_weights: fp8 weights are transposed for the input gradients of every micro-batch,
             because there is no memory for a second copy. Hopper's tensor cores read fp8 along the inner
             dimension only. (default: false)
-        transpose_operands: Narrow operands of weight gradients that share one scale are turned by
-            kernels of their own, inputs and gradients of results. (default: false)
+        transpose_operands: Kernels of their own transpose the narrow operands of weight gradients that
+            share one scale: inputs, and gradients of results. (default: false)
         fused_attention: Attention is one kernel that keeps scores on the chip (FlashAttention).
             (default: true)
         fused_elementwise: Elementwise kernels that read the same data are fused. (default: true)

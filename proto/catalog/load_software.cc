@@ -86,9 +86,18 @@ void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
   if (plan.zero() == 3) base.clear_gradient_bucket_parameters();  // FSDP has no buckets
   if (plan.zero() == 2) base.clear_overlap_gradients();           // it always does
   if (plan.zero() == 0 || plan.zero() == 3) base.clear_overlap_parameters();
-  if (plan.zero() >= 2 || plan.lora_rank() > 0) base.clear_separate_accumulation();
-  // Software of FSDP says so if the plan doesn't mention zero.
-  if (plan.has_zero() && plan.zero() != 3) {
+  const bool sums = plan.gradient_bytes() != 2 && !plan.has_state_bytes() && plan.dtype() != "fp32";
+  if (plan.zero() >= 2 || plan.lora_rank() > 0 || plan.has_inference() || !sums) {
+    base.clear_separate_accumulation();
+  }
+  if (plan.has_state_bytes() || plan.optimizer() == "none") {
+    base.clear_optimizer_bytes();
+    base.clear_gradient_bytes();
+  }
+  // Software of FSDP divides weights, if the plan doesn't say otherwise.
+  if (!plan.has_zero() && base.shared_master() && !plan.has_inference()) base.set_zero(3);
+  if (plan.optimizer() == "none") base.clear_shared_master();
+  if (plan.has_inference() || (plan.has_zero() && plan.zero() != 3)) {
     base.clear_shared_master();
     base.clear_fsdp_copies();
     base.clear_prefetch();

@@ -29,7 +29,8 @@ class Ring {
       LayerStep step = compute(chunk, kForward);
       const double pairs = pairs_of(chunk);
       if (pairs == 0) continue;
-      step.kernels.push_back(attention_forward("attention", type(), shape(pairs)));
+      step.kernels.push_back(in_documents(attention_forward("attention", type(), shape(pairs)),
+                                          plan_.document_length));
       if (chunk > 0) step.kernels.push_back(merge("merge_attention", outputs()));
       step.kept = std::exchange(kept, Bytes(0));
       step.workspace = 2 * chunk_bytes(plan_.activations());
@@ -47,7 +48,8 @@ class Ring {
       LayerStep step = compute(chunk, kBackward);
       const double pairs = pairs_of(chunk);
       if (pairs > 0) {
-        step.kernels.push_back(attention_backward("attention", type(), shape(pairs)));
+        step.kernels.push_back(in_documents(attention_backward("attention", type(), shape(pairs)),
+                                            plan_.document_length));
         if (chunk > 0) step.kernels.push_back(merge("merge_gradients", keys_and_values()));
         step.workspace = 4 * chunk_bytes(plan_.activations());
         last = steps.size();

@@ -26,7 +26,8 @@ Layer with_placeholders(Layer layer, const ParallelPlan& plan) {
   for (LayerOp& op : layer.ops) {
     for (const Kernel& kernel : op.weight_gradient) {
       const bool is_matmul = kernel.kind == KernelKind::kMatmul;
-      if (!is_matmul && op.parameters == 0) continue;
+      const bool makes = kernel.name != "widen_gradient" && kernel.name != "add_gradient";
+      if (!makes || (!is_matmul && op.parameters == 0)) continue;
       const std::int64_t values = is_matmul ? kernel.m * kernel.n : op.parameters;
       op.backward_workspace += values * size_of(plan.weights());
     }

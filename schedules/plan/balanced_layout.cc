@@ -64,7 +64,7 @@ std::vector<std::int64_t> divide_evenly(std::span<const double> costs, std::int6
 }
 
 std::vector<std::int64_t> balanced_layout(const ParallelPlan& plan, const ModelSpec& model) {
-  const ForwardFlops flops = forward_flops(model, plan.sequence);
+  const ForwardFlops flops = forward_flops(model, plan.sequence, plan.document_length);
   return divide_evenly(flops.layers, stages_of(plan), flops.head);
 }
 

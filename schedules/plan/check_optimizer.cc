@@ -31,6 +31,11 @@ void check_adapters(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
   const std::string is = "is " + std::to_string(*plan.lora_rank) + ", but ";
   rules.require(model.kind == ModelKind::kTransformer, "lora_rank",
                 is + "the model is a stack of MLPs, which gets no adapters: 0");
+  const bool counts = plan.lora_modules != ParallelPlan{}.lora_modules && check(model).empty() &&
+                      model.kind == ModelKind::kTransformer && model.prediction_modules == 0;
+  rules.require(!counts || adapter_parameter_count(model, plan.adapters()) > 0, "lora_modules",
+                "names projections that the model does not have, so nothing would be trained: "
+                "others of qkv, out, mlp");
   rules.require(model.prediction_modules == 0, "lora_rank",
                 is + "modules of multi-token prediction get no adapters: 0");
   rules.require(plan.tensor_pieces == 1, "lora_rank",

@@ -102,9 +102,10 @@ void add_ranks(Table& table) {
             {.help = "Tokens of the documents that each sequence is packed of: attention stays "
                      "within a document. 0: a sequence is one document.",
              .advice = "For fine-tuning on packed examples, and pre-training with masks between "
-                       "documents. Where their lengths differ, the sum of their squares over their "
-                       "sum. It saves attention's work, in fused kernels only; states and "
-                       "everything else see the whole sequence.",
+                       "documents. Where lengths differ, give the sum of their squares divided by "
+                       "their sum. It saves attention's work, in fused kernels only; states and "
+                       "everything else see the whole sequence. Context ranks divide the sequence, "
+                       "not each document.",
              .rules = "Training; a transformer whose attention sees its own sequence, without "
                       "an indexer."});
   table.add("microbatch", &Plan::microbatch_size, Limits::between(1, kMostSequences),
@@ -588,7 +589,9 @@ void add_types(Table& table) {
                      "inputs in the forward and for weight gradients, gradients of results. What "
                      "is scattered stays in communication_dtype.",
              .advice = "true for Transformer Engine in fp8, mxfp8 or nvfp4: three tenths of what "
-                       "tensor ranks send, 45 % in nvfp4. Nothing changes without such operands.",
+                       "tensor ranks send go in fp8, a fifth in mxfp8 and 37 % in nvfp4, whose "
+                       "gradients are gathered by rows and along the tokens. Nothing changes "
+                       "without such operands.",
              .rules = "Has no effect in inference."});
   table.add("round_weights", &Plan::round_weights,
             {.help = "Weights are rounded in the forward and in the backward of every micro-batch.",
@@ -614,8 +617,8 @@ void add_types(Table& table) {
              .advice = "false: they are transposed once a step, which is not counted.",
              .rules = "Needs matmuls narrower than the activations."});
   table.add("transpose_operands", &Plan::transpose_operands,
-            {.help = "Narrow operands of weight gradients that share one scale are turned by "
-                     "kernels of their own, inputs and gradients of results.",
+            {.help = "Kernels of their own transpose the narrow operands of weight gradients that "
+                     "share one scale: inputs, and gradients of results.",
              .advice = "true for fp8 on Hopper and Ada, whose fp8 matmuls read along the inner "
                        "dimension only; Blackwell reads either way. It costs 2 % of a step. "
                        "Operands whose rows or blocks have scales are rounded both ways anyway."});
@@ -730,13 +733,14 @@ void add_optimizer(Table& table) {
   table.add("gradient_bytes", &Plan::gradient_bytes, Limits::choice_of({{2, "bf16"}, {4, "fp32"}}),
             {.help = "Bytes of a gradient, in which it is accumulated and reduced.",
              .advice = "2 halves the memory and the bytes of the reduction."});
-  table.add("separate_accumulation", &Plan::separate_accumulation,
-            {.help = "The gradients of a micro-batch are made in 16 bits, stay in memory, and are "
-                     "added to fp32 sums by kernels of their own (DeepSpeed's BF16_Optimizer).",
-             .advice = "It costs 2 bytes a parameter and 18 bytes of traffic a parameter and "
-                       "micro-batch, where matmuls that accumulate have 8.",
-             .rules = "A transformer in 16 bits or less; gradient_bytes 4; zero 0 or 1; not with "
-                      "lora_rank."});
+  table.add(
+      "separate_accumulation", &Plan::separate_accumulation,
+      {.help = "The gradients of a micro-batch are made in 16 bits, stay in memory, and are "
+               "added to fp32 sums by kernels of their own (DeepSpeed's BF16_Optimizer).",
+       .advice = "It costs 2 bytes of memory a parameter, and 20 bytes of traffic a parameter "
+                 "and micro-batch, where matmuls that accumulate have 8.",
+       .rules = "A transformer in 16 bits or less; gradient_bytes 4; zero 0 or 1; not with "
+                "lora_rank."});
   table.add("state_bytes", kStateBytesSyntax,
             {.help = "All bytes of a parameter; replaces optimizer_bytes and gradient_bytes. 10: "
                      "bf16 weight and two fp32 moments. 12: also a bf16 gradient. 16: also an fp32 "

@@ -288,7 +288,9 @@ std::string accepts_adapted() {
 }
 
 Messages read_adapted(std::string_view text, ParallelPlan& plan) {
-  return read_some(text, kAdapterPlaces, plan.lora_modules);
+  Messages messages = read_some(text, kAdapterPlaces, plan.lora_modules);
+  std::ranges::sort(plan.lora_modules);
+  return messages;
 }
 
 std::optional<std::string> write_adapted(const ParallelPlan& plan) {

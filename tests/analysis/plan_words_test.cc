@@ -143,7 +143,10 @@ TEST(PlanWordsTest, Adapters) {
   EXPECT_EQ(read("Qwen2-7B (LoRA r4 q,k,v,o)").places, (std::vector{kQkv, kOut}));
   EXPECT_EQ(read("falcon-40b (LoRA r64, all linear)").places, Adapters{}.places);
   EXPECT_EQ(read("lora rank=32 attention").places, (std::vector{kQkv, kOut}));
-  EXPECT_EQ(read("QLoRA linear_qkv linear_fc1").places, (std::vector{kQkv, kMlp}));
+  EXPECT_EQ(read("QLoRA q_proj,o_proj").places, (std::vector{kQkv, kOut}));
+  EXPECT_EQ(read("lora_rank=16").rank, 16);
+  EXPECT_EQ(read("LLAMA2-7B LoRA, 8 nodes, flash attention").rank, std::nullopt);
+  EXPECT_EQ(read("LLAMA2-7B LoRA, 8 nodes, flash attention").places, std::vector<AdapterPlace>{});
   EXPECT_EQ(read("rl-lora16").rank, 16);
   for (const char* silent : {"LLAMA3_70B (LoRA) 128 GPUs", "LoRA", "kv_lora_rank=512", ""}) {
     EXPECT_EQ(read(silent).rank, std::nullopt) << silent;
@@ -151,6 +154,8 @@ TEST(PlanWordsTest, Adapters) {
   }
   EXPECT_TRUE(says_lora("task=LoRA Performance"));
   EXPECT_TRUE(says_lora("QLoRA"));
+  EXPECT_TRUE(says_lora("lora_rank=16"));
+  EXPECT_FALSE(says_lora("from an exploration"));
   EXPECT_FALSE(says_lora("q_lora_rank=1536 kv_lora_rank=512"));
 }
 
@@ -162,6 +167,9 @@ TEST(PlanWordsTest, RecipesOfTuning) {
   EXPECT_EQ(lora.lora_rank, 32);
   EXPECT_EQ(lora.lora_modules, std::vector{AdapterPlace::kQkv});
   EXPECT_EQ(lora.document_length, 200);
+  const ParallelPlan own = run_with(columns, "64,NeMo 25.02,LoRA r16 q+k+v+o+mlp").experiment.plan;
+  EXPECT_EQ(own.lora_rank, 16);
+  EXPECT_EQ(own.lora_modules, Adapters{}.places) << "the row's own, not the recipe's";
   const TrainingRun whole = run_with(columns, "64,NeMo 25.02,kind=SFT");
   EXPECT_EQ(whole.problem, "");
   EXPECT_EQ(whole.experiment.plan.document_length, 200);

@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "experiment/build_cluster.h"
 #include "experiment/simulate_experiment.h"
+#include "proto/catalog/measured_tables.h"
 #include "sim/base/units.h"
 #include "tests/support/experiment_case.h"
 #include "workload/model_counts.h"
@@ -266,6 +271,42 @@ TEST_F(LoadExperimentTest, APlanMayNameItsSoftware) {
   ASSERT_EQ(problems.size(), 1U);
   EXPECT_NE(problems.front().find("nemo, torchtitan-2024.12, torchtitan"), std::string::npos)
       << problems.front();
+}
+
+// What the plan says rules out keys of the software that don't go with it.
+TEST_F(LoadExperimentTest, EverySoftwareGoesWithUsualPlans) {
+  ExperimentSource source;
+  source.model = "llama3-8b";
+  source.cluster = "dgx-h100-8";
+  for (const Software& software : load_software()) {
+    std::string name = software.name;
+    std::ranges::replace(name, ' ', '-');
+    if (name == "megatron-core-deepep") continue;  // for experts
+    for (const char* keys :
+         {"zero=0", "zero=1", "zero=2", "zero=3", "dtype=fp8", "dtype=fp32", "state_bytes=16",
+          "gradient_bytes=2", "optimizer=none", "lora_rank=8"}) {
+      source.plan = "dp=8,global_batch=8,sequence=1024," + std::string(keys) + ",software=" + name;
+      EXPECT_EQ(problems_of(source), std::vector<std::string>{}) << source.plan;
+    }
+    source.plan = "tp=8,inference=decode,batch=8,context=1024,software=" + name;
+    EXPECT_EQ(problems_of(source), std::vector<std::string>{}) << source.plan;
+  }
+}
+
+TEST_F(LoadExperimentTest, SoftwareHasKeysOfItsOwnForAChip) {
+  ExperimentSource source = from("llama3-8b-dgx-h100-8");
+  source.plan = "software=nemo-25";
+  EXPECT_TRUE(load_experiment(source).plan.transpose_operands);
+  source.plan = "software=nemo-25,transpose_operands=false";
+  EXPECT_FALSE(load_experiment(source).plan.transpose_operands) << "what is given goes first";
+  ExperimentSource other;
+  other.model = "llama3-8b";
+  other.cluster = "dgx-b200-8";
+  other.plan = "dp=8,global_batch=8,sequence=1024,software=nemo-25";
+  EXPECT_FALSE(load_experiment(other).plan.transpose_operands);
+  other.cluster = "nvlink-gh200-4";
+  other.plan = "dp=4,global_batch=8,sequence=1024,software=nemo-25";
+  EXPECT_TRUE(load_experiment(other).plan.transpose_operands);
 }
 
 // The plan gives the margin, the chip gives the units.

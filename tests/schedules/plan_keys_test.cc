@@ -109,6 +109,7 @@ std::vector<Case> cases() {
   const Change adapters = [](ParallelPlan& plan) { plan.lora_rank = 8; };
   const Change adapted = [](ParallelPlan& plan) { plan.lora_modules = {AdapterPlace::kQkv}; };
   const Change apart = [](ParallelPlan& plan) { plan.separate_accumulation = true; };
+  const Change mlps = [](ParallelPlan& plan) { plan.lora_modules = {AdapterPlace::kMlp}; };
   const Change documents = [](ParallelPlan& plan) { plan.document_length = 16; };
   const Change long_documents = [](ParallelPlan& plan) { plan.document_length = 1 << 20; };
   ParallelPlan context = plan_of(2, 2, 1);
@@ -186,6 +187,8 @@ std::vector<Case> cases() {
        mlp_stack()},
       {"lora_modules", adapted, plan_of(1, 8, 1), "without lora_rank nothing has adapters",
        with(plan_of(1, 8, 1), adapters)},
+      {"lora_modules", mlps, with(experts, adapters), "nothing would be trained",
+       with(plan_of(1, 8, 1), adapters), with_experts()},
       {"document_length", long_documents, plan_of(1, 8, 1), "but a sequence has",
        with(plan_of(1, 8, 1), [](ParallelPlan& plan) { plan.sequence = 1 << 20; })},
       {"document_length", documents, plan_of(1, 8, 1), "no attention", plan_of(1, 8, 1),

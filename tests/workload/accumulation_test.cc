@@ -32,5 +32,17 @@ TEST(AccumulationTest, SumsTakeKernelsOfTheirOwn) {
   EXPECT_EQ(op_named(apart.block(0), "attention").weight_gradient.size(), 0U);
 }
 
+// The head of tied embeddings writes its gradient in 16 bits too; the sums are the embedding's.
+TEST(AccumulationTest, TiedHeadsHaveNoSumsOfTheirOwn) {
+  ModelSpec model = llama3_8b();
+  model.tied_embeddings = true;
+  const ModelLayers apart =
+      with_separate_accumulation(build_layers(model, {.sequence_length = 1024}));
+  const LayerOp& head = op_named(apart.head, "unembedding");
+  ASSERT_EQ(head.weight_gradient.size(), 1U);
+  EXPECT_FALSE(head.weight_gradient[0].accumulates);
+  EXPECT_EQ(head.weight_gradient[0].written, Bytes(2 * 128256 * 4096));
+}
+
 }  // namespace
 }  // namespace stepsim

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "tests/support/published_models.h"
 #include "workload/kernels.h"
 #include "workload/model_counts.h"
@@ -79,6 +83,46 @@ TEST(AdaptersTest, StandWhereTheyAreAsked) {
       with_adapters(whole, {.rank = kRank, .places = {kQkv}}, shard().types);
   EXPECT_DOUBLE_EQ(flops_of(adapted.block(0)).weights, 2.0 * kTokens * kRank * 10240);
   EXPECT_EQ(adapted.block(0).frozen(), whole.block(0).parameters()) << "all of the model is frozen";
+}
+
+// Parallel branches gather their input once, in front of the first projection. If that one is
+// frozen, the MLP's adapters have the input gathered again for their weight gradients.
+TEST(AdaptersTest, AdaptersOfAParallelBranchGatherAgain) {
+  ModelSpec model = llama3_8b();
+  model.parallel_branches = true;
+  Shard divided{.sequence_length = kTokens, .tensor = 4, .sequence_parallel = true};
+  const ModelLayers whole = build_layers(model, divided);
+  const auto regathers = [&](std::vector<AdapterPlace> places) {
+    const ModelLayers adapted =
+        with_adapters(whole, {.rank = kRank, .places = std::move(places)}, divided.types);
+    return std::ranges::count_if(adapted.block(0).ops, &LayerOp::regathers_input);
+  };
+  using enum AdapterPlace;
+  EXPECT_EQ(regathers({kQkv, kOut, kMlp}), 1);
+  EXPECT_EQ(regathers({kQkv}), 1);
+  EXPECT_EQ(regathers({kMlp}), 1);
+  EXPECT_EQ(regathers({kOut}), 0) << "it reads what attention made";
+}
+
+// Adapters read wide values, so what they read is gathered wide and rounded whole; a frozen matmul
+// makes nothing for a weight gradient.
+TEST(AdaptersTest, NarrowOperandsThatNobodyReadsAreNotMade) {
+  Shard divided{.sequence_length = kTokens, .tensor = 4, .sequence_parallel = true};
+  divided.types.matmul = DataType::kFp8;
+  divided.gathers_narrow = true;
+  divided.transpose_operands = true;
+  const ModelLayers whole = build_layers(llama3_8b(), divided);
+  const ModelLayers adapted =
+      with_adapters(whole, {.rank = kRank, .places = {AdapterPlace::kQkv}}, divided.types);
+  const auto op = [](const ModelLayers& layers, std::string_view name) {
+    return *std::ranges::find(layers.block(0).ops, name, &LayerOp::name);
+  };
+  EXPECT_EQ(op(whole, "qkv_projection").input_gathered_as, DataType::kFp8);
+  EXPECT_EQ(op(adapted, "qkv_projection").input_gathered_as, std::nullopt);
+  EXPECT_EQ(op(adapted, "qkv_projection").forward[0].written, Bytes(kTokens * 4096));
+  EXPECT_EQ(op(adapted, "gate_up_projection").input_gathered_as, DataType::kFp8) << "frozen";
+  EXPECT_EQ(op(whole, "gate_up_projection").input_gradient[0].written,
+            2 * op(adapted, "gate_up_projection").input_gradient[0].written);
 }
 
 TEST(AdaptersTest, RoutedExpertsGetNone) {

@@ -198,7 +198,19 @@ TEST(LayersTest, AttentionStaysWithinDocuments) {
   ASSERT_NE(op, ops.end());
   EXPECT_EQ(op->forward.front().m, 200);
   EXPECT_EQ(op->forward.front().n, 200);
-  EXPECT_EQ(op->forward.front().batch, 21 * 2 * 32);
+  EXPECT_EQ(op->forward.front().batch, 20 * 2 * 32);
+}
+
+// Two of four context ranks' heads or tokens: the kernel sees documents, whoever divides them.
+TEST(LayersTest, ContextRanksSeeDocumentsToo) {
+  Shard packed = whole(1, 8192);
+  packed.document_length = 512;
+  packed.context = 4;
+  const Layer block = build_layers(llama3_8b(), packed).block(0);
+  const auto op = std::ranges::find(block.ops, std::string_view("attention"), &LayerOp::name);
+  EXPECT_EQ(op->forward.front().m, 512);
+  EXPECT_EQ(op->forward.front().n, 512);
+  EXPECT_EQ(op->forward.front().batch, 4 * 32) << "2,048 queries";
 }
 
 TEST(LayersTest, ShardsDivideTheMatmulsExactly) {

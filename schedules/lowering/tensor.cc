@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "schedules/plan/axis.h"
@@ -15,6 +17,36 @@ bool has_width(const Layer& layer) {
   return std::ranges::any_of(layer.ops, [](const LayerOp& op) {
     return op.width_gathered > Bytes(0) || op.width_reduced > Bytes(0);
   });
+}
+
+using Kernels = std::span<const Kernel>;
+
+// Returns the kernels in front that round a chip's own tokens, if the group gathers what they make.
+Kernels rounded_before(const std::vector<Kernel>& kernels, std::optional<DataType> gathered_as) {
+  if (!gathered_as) return {};
+  const auto rounds = [](const Kernel& kernel) {
+    return kernel.name == "find_scale" || kernel.name == "round_input" ||
+           kernel.name == "round_gradient";
+  };
+  const auto end = std::ranges::find_if_not(kernels, rounds);
+  return {kernels.begin(), end};
+}
+
+// Returns the others.
+Kernels behind_gather(const std::vector<Kernel>& kernels, std::optional<DataType> gathered_as) {
+  return Kernels(kernels).subspan(rounded_before(kernels, gathered_as).size());
+}
+
+// Returns the kernels of an op's input gradient that stand behind the gather of its result's
+// gradient, if the T region ends with it. `is_last`: the layer leaves no region at its end.
+Kernels gradients_of_input(const Layer& layer, std::size_t i, const ParallelPlan& plan,
+                           bool is_last) {
+  const LayerOp& op = layer.ops[i];
+  const bool is_end = i + 1 == layer.ops.size();
+  const bool leaves = is_end ? !is_last : !is_tensor(layer.ops[i + 1]);
+  const bool gathers = plan.tp > 1 && plan.sequence_parallel && is_tensor(op) && leaves;
+  if (!gathers) return op.input_gradient;
+  return behind_gather(op.input_gradient, op.gradient_gathered_as);
 }
 
 class LayerSteps {
@@ -32,7 +64,7 @@ class LayerSteps {
   }
   void split() { steps_.emplace_back(); }  // the next kernels start a new step
 
-  void run(const std::vector<Kernel>& kernels) {
+  void run(Kernels kernels) {
     if (kernels.empty()) return;
     LayerStep& step = compute();
     step.kernels.insert(step.kernels.end(), kernels.begin(), kernels.end());
@@ -89,13 +121,16 @@ class LayerSteps {
   }
   void mirror_enter_sequence_region(const LayerOp& op) {
     if (!sequence_parallel_) return;
+    run(rounded_before(op.input_gradient, op.gradient_gathered_as));
     add_collective(CollectiveOp::kAllGather, Kind::kCollective,
                    gathered_gradient(op, plan_, boundary_),
                    op.gradient_gathered_as.value_or(type_));
   }
   // S to T.
   void enter_tensor_region(const LayerOp& op) {
-    if (sequence_parallel_) gather_input(op);
+    if (!sequence_parallel_) return;
+    run(rounded_before(op.forward, op.input_gathered_as));
+    gather_input(op);
   }
   void mirror_enter_tensor_region(const LayerOp& op, Kind kind) {
     communicate(sequence_parallel_ ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
@@ -133,8 +168,10 @@ std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& pla
   LayerSteps steps(layer, plan, boundary);
   for (std::size_t i = 0; i < layer.ops.size(); ++i) {
     const LayerOp& op = layer.ops[i];
+    Kernels kernels = op.forward;
     if (plan.tp > 1 && i > 0 && is_tensor(layer.ops[i - 1]) != is_tensor(op)) {
       is_tensor(op) ? steps.enter_tensor_region(op) : steps.enter_sequence_region();
+      if (is_tensor(op)) kernels = behind_gather(op.forward, op.input_gathered_as);
     }
     const OpExchange& exchange = exchange_of(i, exchanges);
     steps.append(exchange.before_forward);
@@ -143,7 +180,7 @@ std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& pla
       LayerStep& step = steps.compute();
       step.kept += exchange.kept.value_or(op.saved);
       step.workspace = std::max(step.workspace, op.forward_workspace);
-      steps.run(op.forward);
+      steps.run(kernels);
     } else {
       steps.append(exchange.forward);
     }
@@ -187,7 +224,7 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
     }
     LayerStep* step = &steps.compute();
     step->workspace = std::max(step->workspace, op.backward_workspace);
-    steps.run(op.input_gradient);
+    steps.run(gradients_of_input(layer, i, plan, is_last));
     if (regathers) steps.gather_in_background(op);
     const bool gathers_more = !exchange.for_weights.empty();
     if (gathers_more) steps.in_background(exchange.for_weights);
@@ -248,6 +285,7 @@ class SplitBackward {
         weights_(layer, plan, boundary) {}
 
   std::vector<LayerStep> steps(bool is_last) {
+    is_last_ = is_last;
     if (plan_.tp > 1 && !is_last && is_tensor(layer_.ops.back())) {
       inputs_.mirror_enter_sequence_region(layer_.ops.back());
     }
@@ -307,10 +345,10 @@ class SplitBackward {
         step.workspace, op.backward_workspace - (regathers(op) ? op.forward_workspace : Bytes(0)));
     if (has_weight_part(op)) {
       step.kept += result_size(op);
-      inputs_.run(op.input_gradient);
+      inputs_.run(gradients_of_input(layer_, i, plan_, is_last_));
     } else {
       step.let_go += op.saved - read_by_next(i);
-      inputs_.run(op.input_gradient);
+      inputs_.run(gradients_of_input(layer_, i, plan_, is_last_));
       inputs_.run(op.weight_gradient);
     }
   }
@@ -347,6 +385,7 @@ class SplitBackward {
   const Layer& layer_;
   const ParallelPlan& plan_;
   const Exchanges& exchanges_;
+  bool is_last_ = false;
   LayerSteps inputs_;
   LayerSteps weights_;
 };

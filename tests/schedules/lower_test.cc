@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
+#include "schedules/lowering/lowered_model.h"
 #include "schedules/plan/axis.h"
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
@@ -78,6 +81,38 @@ TEST(LowerTest, TensorRanksGatherWhatNarrowMatmulsReadNarrow) {
   EXPECT_EQ(bytes(DataType::kFp8, false) - bytes(DataType::kFp8, true), gathered / 2);
   EXPECT_EQ(bytes(DataType::kNvfp4, false) - bytes(DataType::kNvfp4, true),
             gathered / 6 * (4 * 23 + 2 * 14) / 32);
+}
+
+// A rank rounds its own tokens before the group gathers them, forward and backward, and the matmul
+// stands right behind the gather.
+TEST(LowerTest, TensorRanksRoundBeforeTheyGather) {
+  ParallelPlan plan = plan_of(4, 1, 1, 0);
+  plan.type = DataType::kFp8;
+  plan.gather_narrow = true;
+  const LoweredModel lowered = lower_model(small_model(), plan, {}, {});
+  const LoweredLayer& block = lowered.blocks.front().in(BlockRecompute::kNone);
+  // The last kernel before the first gather, and the first behind it.
+  const auto around_gather = [](const std::vector<LayerStep>& steps) {
+    std::string before;
+    bool is_behind = false;
+    for (const LayerStep& step : steps) {
+      is_behind = is_behind || (step.kind == LayerStep::Kind::kCollective &&
+                                step.collective == CollectiveOp::kAllGather);
+      if (step.kind != LayerStep::Kind::kCompute || step.kernels.empty()) continue;
+      if (is_behind) return before + ", " + std::string(step.kernels.front().name);
+      before = step.kernels.back().name;
+    }
+    return before;
+  };
+  EXPECT_EQ(around_gather(block.forward), "round_input, qkv_projection");
+  EXPECT_EQ(around_gather(block.backward), "round_gradient, down_projection");
+  EXPECT_EQ(around_gather(block.split_backward), "round_gradient, down_projection");
+  std::size_t roundings = 0;
+  for (const LayerStep& step : block.forward) {
+    roundings += static_cast<std::size_t>(
+        std::ranges::count(step.kernels, std::string_view("round_input"), &Kernel::name));
+  }
+  EXPECT_EQ(roundings, 4U) << "each once";
 }
 
 // Elements per step and rank (F5), (n - 1)/n of: replicated 2 P, ZeRO-1 P in fp32 + P in bf16,

@@ -5,6 +5,7 @@ from typing import Callable, Generic, List, Optional, TypeVar
 
 from ._errors import NoAnswer
 
+_LONGEST_WAIT_S = 0.2
 _R = TypeVar("_R")
 # Called with goes_on and part of _core.call.
 Work = Callable[[Callable[[], bool], Callable[[str], None]], _R]
@@ -51,7 +52,9 @@ class Background(Generic[_R]):
         """Waits until so many texts are there or none comes any more. Ctrl-C stops the work."""
         try:
             with self._known:
-                self._known.wait_for(lambda: self.ended or len(self.texts) >= texts)
+                # A signal that comes just before a wait doesn't end it, so none lasts.
+                while not self.ended and len(self.texts) < texts:
+                    self._known.wait(_LONGEST_WAIT_S)
         except BaseException:
             self.stop()
             raise

@@ -96,8 +96,7 @@ class Memory {
     };
     add_state(MemoryCategory::kParameters, size_of(plan_.weights()).value(), plan_.zero == 3, "F7");
     if (plan_.is_inference()) return;
-    const std::int64_t beside = plan_.separate_accumulation ? size_of(DataType::kBf16).value() : 0;
-    add_state(MemoryCategory::kGradients, plan_.gradient_bytes + beside, plan_.zero >= 2, "F7");
+    add_state(MemoryCategory::kGradients, plan_.held_gradient_bytes(), plan_.zero >= 2, "F7");
     add_state(MemoryCategory::kOptimizer,
               plan_.optimizer == Optimizer::kNone ? 0 : plan_.optimizer_bytes, plan_.zero >= 1,
               "F7.optimizer");

@@ -19,20 +19,25 @@
 namespace stepsim {
 namespace {
 
-// Adds placeholders for weight gradients. The matmuls of embedding and head hold one only while
-// their backward runs. The gradient of an embedding's table is made whole and then added.
-Layer with_placeholders(Layer layer, const ParallelPlan& plan) {
-  if (!plan.gradient_placeholders) return layer;
+// Adds placeholders for weight gradients, one for each kernel that makes some.
+void add_placeholders(Layer& layer, DataType type) {
   for (LayerOp& op : layer.ops) {
     for (const Kernel& kernel : op.weight_gradient) {
       const bool is_matmul = kernel.kind == KernelKind::kMatmul;
-      const bool makes = kernel.name != "widen_gradient" && kernel.name != "add_gradient";
-      if (!makes || (!is_matmul && op.parameters == 0)) continue;
+      if (!is_matmul && op.parameters == 0) continue;
       const std::int64_t values = is_matmul ? kernel.m * kernel.n : op.parameters;
-      op.backward_workspace += values * size_of(plan.weights());
+      op.backward_workspace += values * size_of(type);
     }
   }
-  return layer;
+}
+
+// The matmuls of embedding and heads hold a placeholder only while their backward runs. The
+// gradient of an embedding's table is made whole and then added.
+ModelLayers with_placeholders(ModelLayers layers, DataType type) {
+  add_placeholders(layers.embedding, type);
+  add_placeholders(layers.head, type);
+  for (PredictionModule& module : layers.prediction) add_placeholders(module.head, type);
+  return layers;
 }
 
 // Returns the kernels of the first or the last compute step; nullptr if there is none.
@@ -304,6 +309,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
     layers = with_eager_kernels(std::move(layers), model, shard.types.activations);
   }
   if (plan.lora_rank) layers = with_adapters(std::move(layers), plan.adapters(), shard.types);
+  if (plan.gradient_placeholders) layers = with_placeholders(std::move(layers), plan.weights());
   if (plan.separate_accumulation) layers = with_separate_accumulation(std::move(layers));
   for (Layer& block : layers.blocks) {
     if (plan.overlap_shared_experts && block.routing) {
@@ -316,8 +322,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
     std::vector<OpExchange> exchanges = width_exchanges(layer, plan);
     if (is_last && plan.is_inference() && plan.tp > 1)
       exchanges.push_back(gather_logits(layer, plan));
-    return with_copies(
-        lower_tensor(with_placeholders(layer, plan), plan, crossing, is_last, exchanges), plan);
+    return with_copies(lower_tensor(layer, plan, crossing, is_last, exchanges), plan);
   };
   const auto with_copies_of_roles = [&plan](LoweredBlock block) {
     for (LoweredLayer& layer : block.roles) layer = with_copies(std::move(layer), plan);
@@ -350,9 +355,8 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
                     with_cache_exchanges(layers.blocks[kind], plan, std::move(exchanges)))));
   }
   for (const PredictionModule& module : layers.prediction) {
-    lowered.prediction.push_back(
-        {.entry = lower_tensor(module.entry, plan, crossing, false),
-         .head = lower_tensor(with_placeholders(module.head, plan), plan, crossing, true)});
+    lowered.prediction.push_back({.entry = lower_tensor(module.entry, plan, crossing, false),
+                                  .head = lower_tensor(module.head, plan, crossing, true)});
   }
   return lowered;
 }

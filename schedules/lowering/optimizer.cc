@@ -63,9 +63,7 @@ void hold_model_state(Stage& stage, Bytes fixed_memory) {
     const std::int64_t frozen = stage.frozen_of(experts) * size_of(plan.weights()).value();
     hold(MemoryCategory::kParameters, held * weight + frozen, plan.zero == 3);
     if (plan.hold_gradients) {
-      // Those of a micro-batch stay beside the sums.
-      const std::int64_t beside = plan.separate_accumulation ? size_of(DataType::kBf16).value() : 0;
-      hold(MemoryCategory::kGradients, held * (plan.gradient_bytes + beside), plan.zero >= 2);
+      hold(MemoryCategory::kGradients, held * plan.held_gradient_bytes(), plan.zero >= 2);
     }
     const std::int64_t state =
         plan.optimizer == Optimizer::kNone ? 0 : plan.optimizer_bytes - master;

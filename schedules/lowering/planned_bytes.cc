@@ -91,17 +91,16 @@ std::int64_t crossings(const Layer& layer, const ParallelPlan& plan, Bytes bound
                        bool forward_twice) {
   const bool divided = plan.sequence_parallel;
   const auto is_tensor = [](const LayerOp& op) { return op.region == Region::kTensor; };
-  const auto whole = [&](const LayerOp& op) {
-    return (op.crossing == Bytes(0) ? boundary : op.crossing).value();
-  };
   std::int64_t forward = 0;
   std::int64_t all = 0;
   for (std::size_t i = 0; i < layer.ops.size(); ++i) {
     const LayerOp& op = layer.ops[i];
     if (i > 0 && is_tensor(op) && !is_tensor(layer.ops[i - 1])) {
       // An all-gather and its gradient's reduce-scatter, or the all-reduce of the gradient.
-      all += whole(op) + (divided ? gathered_input(op, plan, boundary).value() : whole(op));
-      forward += divided ? gathered_input(op, plan, boundary).value() : 0;
+      const Bytes whole = crossing(op, boundary);
+      const Bytes gathered = gathered_input(op, plan, boundary);
+      all += (whole + (divided ? gathered : whole)).value();
+      forward += divided ? gathered.value() : 0;
     }
     if (op.regathers_input) all += gathered_input(op, plan, boundary).value();
     if (is_tensor(op) && (i + 1 < layer.ops.size() ? !is_tensor(layer.ops[i + 1]) : leaves)) {
@@ -370,7 +369,7 @@ class TensorBytesOfPass {
 
   // Returns the bytes that a tensor group sends, of which `ways` ranks divide the model's width.
   std::int64_t of(const Layer& layer, std::int64_t ways) const {
-    const std::int64_t boundary = layers_.tensor_boundary.value() / ways;
+    const Bytes boundary = layers_.tensor_boundary / ways;
     std::int64_t over_features = 0;  // a group of tp / ways ranks
     std::int64_t over_all = 0;
     std::int64_t over_width = 0;
@@ -380,9 +379,10 @@ class TensorBytesOfPass {
           2 * op.summed_values_per_token * plan_.tokens() * size_of(DataType::kFp32).value();
       const bool is_last = i + 1 == layer.ops.size();
       const bool leaves = is_last ? &layer != &layers_.head : !is_tensor(layer.ops[i + 1]);
-      if (is_tensor(op) && leaves) over_features += (plan_.sequence_parallel ? 1 : 2) * boundary;
+      if (is_tensor(op) && leaves)
+        over_features += (plan_.sequence_parallel ? 1 : 2) * boundary.value();
       if (plan_.sequence_parallel && i > 0 && is_tensor(op) && !is_tensor(layer.ops[i - 1])) {
-        over_features += op.crossing == Bytes(0) ? boundary : op.crossing.value();
+        over_features += crossing(op, boundary).value();
       }
       over_all += (op.sent_before + op.sent_after).value();
       over_width += (op.width_gathered + op.width_reduced).value();

@@ -76,10 +76,6 @@ class LayerSteps {
   void communicate(CollectiveOp op, Bytes bytes, Kind kind = Kind::kCollective) {
     add_collective(op, kind, bytes, type_);
   }
-  // Returns the bytes that the tensor group's collective moves on the way into `op`.
-  Bytes crossing(const LayerOp& op) const {
-    return op.crossing == Bytes(0) ? boundary_ : op.crossing;
-  }
   void gather_input(const LayerOp& op, Kind kind = Kind::kCollective) {
     add_collective(CollectiveOp::kAllGather, kind, gathered_input(op, plan_, boundary_),
                    op.input_gathered_as.value_or(type_));
@@ -134,7 +130,7 @@ class LayerSteps {
   }
   void mirror_enter_tensor_region(const LayerOp& op, Kind kind) {
     communicate(sequence_parallel_ ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
-                crossing(op), kind);
+                crossing(op, boundary_), kind);
   }
 
   std::vector<LayerStep> take() {
@@ -439,9 +435,12 @@ Axis axis_of(Lane lane) {
   return Axis::kOther;
 }
 
+Bytes crossing(const LayerOp& op, Bytes boundary) {
+  return op.crossing == Bytes(0) ? boundary : op.crossing;
+}
+
 Bytes gathered_input(const LayerOp& op, const ParallelPlan& plan, Bytes boundary) {
-  const Bytes crossing = op.crossing == Bytes(0) ? boundary : op.crossing;
-  return crossing_as(crossing, plan.communicated(), op.input_gathered_as);
+  return crossing_as(crossing(op, boundary), plan.communicated(), op.input_gathered_as);
 }
 
 Bytes gathered_gradient(const LayerOp& op, const ParallelPlan& plan, Bytes boundary) {

@@ -62,10 +62,14 @@ struct LoweredLayer {
   }
 };
 
+// Returns the bytes that cross the tensor group on the way into an op of the T region, in the type
+// of all that crosses: LayerOp::crossing, or `boundary` as below.
+Bytes crossing(const LayerOp& op, Bytes boundary);
+
 // Returns the bytes that the tensor group gathers on the way into an op of the T region, and in the
 // backward of one that the T region ends with. If rows or blocks of operands have scales, a narrow
 // gradient is gathered twice, by rows and along the tokens (Transformer Engine: both usages of the
-// quantizer in grad_output_preprocess). `boundary` as below.
+// quantizer in grad_output_preprocess).
 Bytes gathered_input(const LayerOp& op, const ParallelPlan& plan, Bytes boundary);
 Bytes gathered_gradient(const LayerOp& op, const ParallelPlan& plan, Bytes boundary);
 

@@ -272,6 +272,11 @@ struct ParallelPlan {
   std::optional<std::int64_t> offload_layers;  // first blocks of each chunk; unset: all
   bool copy_checkpoint = false;                // beside the step, to the host
 
+  // Returns the bytes a parameter of the gradients that are held: sums, and if they are added up by
+  // kernels of their own, those of a micro-batch beside them.
+  std::int64_t held_gradient_bytes() const {
+    return gradient_bytes + (separate_accumulation ? stepsim::size_of(DataType::kBf16).value() : 0);
+  }
   bool is_inference() const { return inference != Inference::kNone; }
   bool splits_ffn() const { return ffn_chips > 0; }
   std::int64_t mesh_ranks() const { return tp * cp * dp * pp; }

@@ -65,9 +65,10 @@ TEST(LowerTest, TensorParallelBytesAreTheClosedForm) {
   }
 }
 
-// Of the ten boundaries of a block six are gathered: two inputs, twice, and two gradients. In fp8
-// they are half as many bytes, in nvfp4 9/32, but twice that for gradients, which are needed along
-// rows and along tokens. Embedding, head, loss and norms stay as they were.
+// A block's activations cross the tensor group ten times. Six of these are gathers: of two inputs,
+// twice, and of two gradients. In fp8 an input takes half as many bytes, in nvfp4 9/32, and a
+// gradient twice that: matmuls read it along rows and along tokens. Embedding, head, loss and norms
+// stay as they were.
 TEST(LowerTest, TensorRanksGatherWhatNarrowMatmulsReadNarrow) {
   const Cluster cluster = one_node(4, 100_GBps);
   ParallelPlan plan = plan_of(4, 1, 1, 0);

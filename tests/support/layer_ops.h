@@ -1,9 +1,10 @@
-// Finds an op of a layer by its name.
+// Finds an op of a layer by its name, and sums up what kernels move.
 
 #pragma once
 
 #include <stdexcept>
 #include <string_view>
+#include <vector>
 
 #include "workload/layers.h"
 
@@ -15,6 +16,13 @@ inline const LayerOp& op_named(const Layer& layer, std::string_view name) {
     if (op.name == name) return op;
   }
   throw std::out_of_range("no op of that name");
+}
+
+// Returns the bytes that the kernels read and write.
+inline Bytes moved(const std::vector<Kernel>& kernels) {
+  Bytes sum;
+  for (const Kernel& kernel : kernels) sum += kernel.read + kernel.written;
+  return sum;
 }
 
 }  // namespace stepsim

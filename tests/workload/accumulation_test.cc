@@ -8,12 +8,6 @@
 namespace stepsim {
 namespace {
 
-Bytes moved(const std::vector<Kernel>& kernels) {
-  Bytes sum;
-  for (const Kernel& kernel : kernels) sum += kernel.read + kernel.written;
-  return sum;
-}
-
 // A matmul that accumulates moves 8 bytes a parameter of its result; one that does not 2, and the
 // two kernels behind it 2 + 4 and 8 + 4.
 TEST(AccumulationTest, SumsTakeKernelsOfTheirOwn) {

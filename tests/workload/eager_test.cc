@@ -10,12 +10,6 @@
 namespace stepsim {
 namespace {
 
-Bytes moved(const std::vector<Kernel>& kernels) {
-  Bytes sum;
-  for (const Kernel& kernel : kernels) sum += kernel.read + kernel.written;
-  return sum;
-}
-
 constexpr std::int64_t kTokens = 1024;
 
 ModelLayers eager(const ModelSpec& model) {

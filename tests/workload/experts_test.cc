@@ -221,8 +221,8 @@ TEST(ExpertsTest, CopiesAreSortedByExpert) {
   EXPECT_EQ(passes({.sequence_length = 1000, .expert = 1, .sorts_copies = true}), 0);
 }
 
-// Of 8 experts and 1,000 tokens that visit 2, places for 1.25 x 2,000: 2,500 rows are multiplied,
-// and the mask of a sequence has 1,000 x 2,500 values.
+// Each of 1,000 tokens visits 2 of 8 experts, which have places for 1.25 x 2,000 rows: the experts
+// multiply 2,500 rows, and the mask of a sequence has 1,000 x 2,500 values.
 TEST(ExpertsTest, MasksCopyTokensIntoAllPlacesOfACapacity) {
   ModelSpec model = mixtral_8x7b();
   model.experts.capacity_factor = 1.25;

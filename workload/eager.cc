@@ -31,6 +31,10 @@ constexpr EagerPass kSum{.narrow_reads = 1};
 struct EagerKernels {
   EagerPasses forward;
   EagerPasses backward;
+  // Values that stay for the backward beyond what the one kernel keeps, in the type of the
+  // activations and in fp32.
+  int kept_narrow = 0;
+  int kept_wide = 0;
 };
 
 const EagerKernels& rms_norm() {
@@ -39,7 +43,10 @@ const EagerKernels& rms_norm() {
       // Weight: gradient of its input, its own product and sum. Cast. Scale: gradient of the
       // values, of the scale, and through the square. Sum of both, cast.
       .backward = {kMap, kProduct, kSum, kWiden, kWideMap, kWideProduct, kWideSum, kWideMap,
-                   kWideMap, kWideProduct, kNarrow}};
+                   kWideMap, kWideProduct, kNarrow},
+      // The values in fp32, for square and scale, and rounded, for the weight; not the input.
+      .kept_narrow = 0,
+      .kept_wide = 1};
   return kKernels;
 }
 
@@ -51,7 +58,8 @@ const EagerKernels& rotation() {
 
 const EagerKernels& gated_activation() {
   static const EagerKernels kKernels{.forward = {kMap, kProduct},
-                                     .backward = {kProduct, kProduct, kProduct}};
+                                     .backward = {kProduct, kProduct, kProduct},
+                                     .kept_narrow = 1};  // of SiLU, for the product
   return kKernels;
 }
 
@@ -95,6 +103,11 @@ void make_eager(LayerOp& op, const ModelSpec& model, DataType type) {
   if (!op.again.empty()) op.again = in_passes(op.again, op.name, eager->forward, elements, type);
   op.forward = in_passes(op.forward, op.name, eager->forward, elements, type);
   op.input_gradient = in_passes(op.input_gradient, op.name, eager->backward, elements, type);
+  if (type == DataType::kFp32) return;  // a cast to fp32 copies nothing
+  const Bytes kept = eager->kept_narrow * bytes_of(elements, type) +
+                     eager->kept_wide * (elements * size_of(DataType::kFp32));
+  op.saved += kept;
+  op.saved_inside += kept;
 }
 
 void make_eager(Layer& layer, const ModelSpec& model, DataType type) {

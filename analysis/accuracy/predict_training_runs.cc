@@ -195,14 +195,22 @@ void add_step_time(AccuracyRow row, const MeasuredRun& measured, const RunOutcom
   rows.push_back(std::move(row));
 }
 
-// PyTorch's allocated memory excludes the context and the memory of libraries.
+// Returns what the row's figure of memory counts; nullopt: it does not say.
+std::optional<MemoryFigure> memory_figure_of(const CsvTable& table, std::size_t record) {
+  const auto has = [&](std::string_view word) { return says(table, record, word); };
+  if (has("reserved")) return MemoryFigure::kReserved;
+  if (has("allocated")) return MemoryFigure::kAllocated;
+  if (has("nvidia-smi") || has("rocm-smi")) return MemoryFigure::kDevice;
+  return std::nullopt;
+}
+
 void add_memory(AccuracyRow row, const MeasuredRun& measured, const RunOutcome& outcome,
-                bool is_allocated, const IntervalsOfRows& intervals,
+                std::optional<MemoryFigure> figure, const IntervalsOfRows& intervals,
                 std::vector<AccuracyRow>& rows) {
   row.metric = "memory_bytes";
   row.measured = *measured.memory_bytes;
   if (const auto& prediction = outcome.prediction) {
-    row.predicted = prediction->memory_bytes - (is_allocated ? prediction->fixed_bytes : 0);
+    row.predicted = prediction->memory_bytes(figure.value_or(prediction->memory_figure));
   }
   intervals.set(outcome, PredictedMetric::kMemory, row);
   rows.push_back(std::move(row));
@@ -239,7 +247,7 @@ std::vector<AccuracyRow> predict_training_runs(const CsvTable& table,
     }
     if (values.says_step()) add_step_time(row, values, outcome, intervals, rows);
     if (values.memory_bytes) {
-      add_memory(row, values, outcome, says(table, record, "allocated"), intervals, rows);
+      add_memory(row, values, outcome, memory_figure_of(table, record), intervals, rows);
     }
   }
   return rows;

@@ -71,10 +71,11 @@ RunPrediction simulate_run(const Experiment& experiment, const Cluster& cluster,
   const SimulatedExperiment done = simulate_unless_long(experiment, cluster, limits);
   const SimulationResult& result = done.runs.front().result;
   const MemoryPeak& peak = result.memory_peaks[result.peak_rank.index()];
+  const auto fixed = static_cast<double>(
+      peak.by_category[static_cast<std::size_t>(MemoryCategory::kFixedOverhead)].value());
   return {.step_time_s = to_seconds(result.step_time),
-          .memory_bytes = static_cast<double>(peak.bytes.value()),
-          .fixed_bytes = static_cast<double>(
-              peak.by_category[static_cast<std::size_t>(MemoryCategory::kFixedOverhead)].value()),
+          .tensor_bytes = static_cast<double>(peak.bytes.value()) - fixed,
+          .fixed_bytes = fixed,
           .utilization = done.runs.front().metrics.model_flops_utilization,
           .full_flops = model_flops(experiment.model, experiment.plan.global_batch,
                                     experiment.plan.sequence, AttentionFlops::kFull),
@@ -109,7 +110,10 @@ RunPrediction simulate_first_that_fits(TrainingRun& run, const RunLimits& limits
 std::optional<RunPrediction> predict_run(TrainingRun& run, const RunLimits& limits) {
   if (!run.problem.empty()) return std::nullopt;
   try {
-    return simulate_first_that_fits(run, limits);
+    RunPrediction prediction = simulate_first_that_fits(run, limits);
+    prediction.memory_figure = run.memory_figure;
+    prediction.unused_bytes = run.unused_memory * prediction.tensor_bytes;
+    return prediction;
   } catch (const ConfigError& error) {
     run.problem = error.problems().front().field + ": " + error.problems().front().message;
   } catch (const DeadlockError&) {

@@ -16,8 +16,15 @@ namespace stepsim {
 
 struct RunPrediction {
   double step_time_s = 0;
-  double memory_bytes = 0;
-  double fixed_bytes = 0;  // its share for the context and libraries
+  double tensor_bytes = 0;  // at the peak of memory
+  double unused_bytes = 0;  // that the allocator keeps beside them
+  double fixed_bytes = 0;   // of the context and libraries
+  MemoryFigure memory_figure = MemoryFigure::kDevice;
+
+  double memory_bytes(MemoryFigure figure) const {
+    const double reserved = tensor_bytes + (figure == MemoryFigure::kAllocated ? 0 : unused_bytes);
+    return reserved + (figure == MemoryFigure::kDevice ? fixed_bytes : 0);
+  }
   double utilization = 0;  // of the chips' peak, by the model's FLOPs: MFU
   double full_flops = 0;   // of the model in a step, attention counted as if it were not causal
   bool fits = false;

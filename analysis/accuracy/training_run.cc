@@ -144,6 +144,8 @@ TrainingRun training_run(const CsvTable& table, std::size_t record, const Measur
   const std::int64_t chips = ranks > 0 ? ranks : row.need("chip_count");
   Experiment& experiment = run.experiment;
   experiment.name = table.at(record, "id");
+  run.memory_figure = software.memory_figure;
+  run.unused_memory = software.unused_memory;
   experiment.model = model_of_row(row, known, software);
   pad_vocabulary(software, row.integer_or("tp", 1), experiment.model);
   try {

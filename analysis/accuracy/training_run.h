@@ -39,6 +39,8 @@ struct TrainingRun {
   // first; empty: the row says what is recomputed.
   std::vector<std::string> assumed;
   std::vector<RecomputeGuess> recomputes;
+  MemoryFigure memory_figure = MemoryFigure::kDevice;  // unless the row says otherwise
+  double unused_memory = kUnusedMemory;
 };
 
 // `library` replaces the cluster's own; empty keeps it.

@@ -115,7 +115,7 @@ void read_layout(RowReader& row, std::int64_t layers, ParallelPlan& plan) {
 // A table without types is of bf16.
 void read_type(RowReader& row, ParallelPlan& plan) {
   const std::string_view text = row.text("dtype");
-  if (text.empty()) return row.assume("dtype: bf16");
+  if (text.empty() || leaves_type_open(text)) return row.assume("dtype: bf16");
   const TypeWords words = type_of_words(text);
   if (!words.type) return row.fail(words.problem);
   plan.type = *words.type;

@@ -140,6 +140,11 @@ const Format* format_of_text(const std::string& small) {
 
 }  // namespace
 
+bool leaves_type_open(std::string_view text) {
+  const std::string small = in_small_letters(text);
+  return small.starts_with("not stated") && narrowest_format(small) == nullptr;
+}
+
 TypeWords type_of_words(std::string_view text) {
   const std::string small = in_small_letters(text);
   const Format* const narrowest = format_of_text(small);

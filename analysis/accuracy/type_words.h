@@ -35,4 +35,7 @@ struct TypeWords {
 
 TypeWords type_of_words(std::string_view text);
 
+// Returns whether a text says that no format is known: "not stated", "not stated (their script)".
+bool leaves_type_open(std::string_view text);
+
 }  // namespace stepsim

@@ -86,7 +86,9 @@ class Memory {
         text = fmt::format("{} bytes a parameter of experts / (ep x etp)", bytes);
       ExplainedPart& part = add(category, formula, std::move(text), predicted);
       const char* cause = "not a mean stage: embedding, head, padding";
-      if (category == MemoryCategory::kGradients && plan_.zero == 3) {
+      if (category == MemoryCategory::kGradients && plan_.free_gradients) {
+        cause = "gradients that no backward has made yet at this moment";
+      } else if (category == MemoryCategory::kGradients && plan_.zero == 3) {
         cause = "gradients of up to two layers are whole until they are reduced";
       } else if (category == MemoryCategory::kOptimizer && plan_.offload_optimizer) {
         cause = "on the host, but for two buckets at a time";

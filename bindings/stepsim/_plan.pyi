@@ -102,6 +102,7 @@ class Plan(Part):
                  optimizer_bytes: Optional[int] = ...,
                  gradient_bytes: Optional[int] = ...,
                  separate_accumulation: Optional[bool] = ...,
+                 free_gradients: Optional[bool] = ...,
                  state_bytes: Optional[Literal[10, 12, 16, 18]] = ...,
                  clip_gradients: Optional[bool] = ...,
                  post_validation: Optional[bool] = ...,
@@ -301,6 +302,9 @@ class Plan(Part):
         separate_accumulation: The gradients of a micro-batch are made in 16 bits, stay in memory, and
             are added to fp32 sums by kernels of their own (DeepSpeed's BF16_Optimizer). (default:
             false)
+        free_gradients: Gradients are freed when the optimizer has read them, and made again layer by
+            layer in the first backward of the next step (PyTorch's zero_grad(set_to_none=True), its
+            default). (default: false)
         state_bytes: All bytes of a parameter; replaces optimizer_bytes and gradient_bytes. 10: bf16
             weight and two fp32 moments. 12: also a bf16 gradient. 16: also an fp32 weight. 18: the
             gradient is fp32.

@@ -58,6 +58,12 @@ std::vector<SoftwareRecipe> recipes_of(const file::Software& entry) {
   return recipes;
 }
 
+MemoryFigure memory_figure_of(const file::Software& entry) {
+  if (entry.memory_figure() == "allocated") return MemoryFigure::kAllocated;
+  if (entry.memory_figure() == "reserved") return MemoryFigure::kReserved;
+  return MemoryFigure::kDevice;
+}
+
 std::vector<SoftwareRecipe> on_chips(const file::Software& entry) {
   std::vector<SoftwareRecipe> chips;
   for (const file::SoftwareChip& chip : entry.chip()) {
@@ -76,10 +82,11 @@ const file::SoftwareChip* change_on(const file::Software& software, const std::s
 
 // Puts the changes that the software makes over the fields of a chip of that name.
 void change_chip(const file::Software& software, const std::string& name, file::Chip& chip) {
-  if (software.has_fixed_memory()) chip.set_fixed_memory(software.fixed_memory());
   const file::SoftwareChip* const own = change_on(software, name);
   if (own != nullptr) chip.MergeFrom(own->fields());
 }
+
+constexpr std::int64_t kStateWithoutGradients = 10;  // bytes a parameter
 
 // Drops keys of the software that other keys of the plan rule out.
 void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
@@ -89,6 +96,10 @@ void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
   const bool sums = plan.gradient_bytes() != 2 && !plan.has_state_bytes() && plan.dtype() != "fp32";
   if (plan.zero() >= 2 || plan.lora_rank() > 0 || plan.has_inference() || !sums) {
     base.clear_separate_accumulation();
+  }
+  if (plan.has_inference() || plan.state_bytes() == kStateWithoutGradients ||
+      plan.separate_accumulation()) {
+    base.clear_free_gradients();
   }
   if (plan.has_state_bytes() || plan.optimizer() == "none") {
     base.clear_optimizer_bytes();
@@ -138,6 +149,8 @@ std::vector<Software> load_software() {
                      .recipes = recipes_of(entry)});
     table.back().tuning = keys_of(entry.tuning());
     table.back().on_chips = on_chips(entry);
+    table.back().memory_figure = memory_figure_of(entry);
+    if (entry.has_unused_memory()) table.back().unused_memory = entry.unused_memory();
     if (entry.has_vocabulary()) table.back().vocabulary = entry.vocabulary();
   }
   return table;

@@ -47,6 +47,13 @@ struct SoftwareRecipe {
 
 // Software is the software that a table was made with. It gives the values that the table omits
 // (catalog/software). load_measured_cluster() applies its changes to chips.
+// MemoryFigure is what a published figure of memory counts: tensors, also what PyTorch's allocator
+// keeps of freed ones, also context and libraries (nvidia-smi).
+enum class MemoryFigure : std::uint8_t { kAllocated, kReserved, kDevice };
+
+// Four logs of Megatron-LM print tensors and what is reserved: 0.6 to 0.8 % more.
+inline constexpr double kUnusedMemory = 0.01;
+
 struct Software {
   std::string name;                  // "torchtitan 2024.12"
   std::vector<std::string> sources;  // beginnings of a source_id, or parts of a source_ref
@@ -59,6 +66,8 @@ struct Software {
   std::int64_t vocabulary = 51'200;  // of models whose rows give none: GPT-2's, as Megatron pads it
   std::vector<std::pair<std::string, std::string>> tuning{};  // keys for rows of fine-tuning
   std::vector<SoftwareRecipe> on_chips{};  // keys for chips of the catalog; the first that fits
+  MemoryFigure memory_figure = MemoryFigure::kDevice;
+  double unused_memory = kUnusedMemory;  // beside tensors at the peak, as a part of them
 };
 std::vector<Software> load_software();
 

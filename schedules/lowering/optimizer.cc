@@ -62,7 +62,7 @@ void hold_model_state(Stage& stage, Bytes fixed_memory) {
     const std::int64_t weight = plan.shared_master ? master : size_of(plan.weights()).value();
     const std::int64_t frozen = stage.frozen_of(experts) * size_of(plan.weights()).value();
     hold(MemoryCategory::kParameters, held * weight + frozen, plan.zero == 3);
-    if (plan.hold_gradients) {
+    if (plan.hold_gradients && !plan.free_gradients) {
       hold(MemoryCategory::kGradients, held * plan.held_gradient_bytes(), plan.zero >= 2);
     }
     const std::int64_t state =

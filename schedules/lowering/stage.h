@@ -9,6 +9,7 @@
 //   pipeline.h        messages to and from the neighbouring stages
 //   fully_sharded.h   FSDP: parameters gathered before a layer runs, gradients divided after
 //   data_parallel.h   gradients reduced in buckets, parameters gathered after the optimizer
+//   freed_gradients.h gradients that the optimizer frees and a backward makes again
 //   optimizer.h       the optimizer step
 //   post_validation.h the norm of all gradients, known only after it
 //   offload.h         optimizer state and activations on the host

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "schedules/lowering/data_parallel.h"
+#include "schedules/lowering/freed_gradients.h"
 #include "schedules/lowering/fully_sharded.h"
 #include "schedules/lowering/offload.h"
 #include "schedules/lowering/optimizer.h"
@@ -98,6 +99,7 @@ class StageLowering {
     if (stage.plan.post_validation) validation_.emplace(stage);
     if (stage.plan.offload_activations) offloaded_.emplace(stage);
     if (stage.plan.copy_checkpoint) checkpoint_ = add_checkpoint_copy(stage);
+    if (stage.plan.free_gradients) freed_.emplace(stage);
     if (stage.plan.zero == 3) {
       sharded_.emplace(stage);
     } else {
@@ -145,6 +147,7 @@ class StageLowering {
       valid.push_back(after(*checkpoint_));
     }
     const OpRef optimizer = add_optimizer(ready, valid);
+    if (freed_) freed_->free_after(optimizer);
     if (checkpoint_) stage_.builder.add_dependency(*checkpoint_, after_previous_step(optimizer));
     if (sharded_) {
       sharded_->before_next_step(optimizer);
@@ -260,6 +263,7 @@ class StageLowering {
         if (sharded_) sharded_->enter(unit, visit, pass.microbatch);
         if (replicated_ && pass.is_forward()) replicated_->forward_begins(unit);
         if (replicated_ && visit.makes_gradients) replicated_->enter(unit);
+        if (freed_ && visit.makes_gradients) freed_->enter();
         if (offloaded_) enter_offloaded(unit, pass);
       }
       while (walk.step < steps.size()) {
@@ -278,6 +282,7 @@ class StageLowering {
         sharded_->leave(unit, visit, pass.microbatch, pass.completes_gradients_of(*unit.layer));
       }
       if (replicated_ && !again) leave(unit, pass, visit);
+      if (freed_ && visit.makes_gradients) freed_->leave(unit);
     }
     if (replicated_ && !pass.is_forward()) replicated_->end_pass(chunk_of(pass).stage);
     return false;
@@ -481,6 +486,7 @@ class StageLowering {
   std::optional<PostValidation> validation_;
   std::optional<FullySharded> sharded_;  // one of these two is set
   std::optional<DataParallel> replicated_;
+  std::optional<FreedGradients> freed_;
   std::optional<ActivationOffload> offloaded_;
   std::optional<OpRef> checkpoint_{};  // its copy to the host
   std::deque<OpRef> gathered_again_;   // background gathers, each until a step needs it

@@ -54,6 +54,11 @@ void check_adapters(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
 }
 
 void check_accumulation(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  rules.require(!plan.free_gradients || plan.hold_gradients, "free_gradients",
+                "is true, but state_bytes = 10 holds no gradients: false, or another state_bytes");
+  rules.require(!plan.free_gradients || !plan.separate_accumulation, "free_gradients",
+                "is true, but separate_accumulation keeps flat buffers of gradients: false, or "
+                "separate_accumulation = false");
   if (!plan.separate_accumulation) return;
   const auto require = [&rules](bool holds, const std::string& message) {
     rules.require(holds, "separate_accumulation", "is true, but " + message);

@@ -42,6 +42,7 @@ void check_training_keys(const ParallelPlan& plan, Rules& rules) {
   refuse(plan.recompute != Recompute::kNone, "recompute", "none");
   refuse(plan.lora_rank.has_value(), "lora_rank", "leave it out");
   refuse(plan.separate_accumulation, "separate_accumulation", "false");
+  refuse(plan.free_gradients, "free_gradients", "false");
   refuse(plan.own_schedule || plan.optimal_schedule ||
              plan.schedule != ScheduleName::kOneForwardOneBackward || chunks_of(plan) > 1,
          "schedule", "leave schedule and chunks out; a pass goes through the stages once");

@@ -263,7 +263,8 @@ struct ParallelPlan {
   std::int64_t optimizer_bytes = 12;  // per parameter
   std::int64_t gradient_bytes = 4;    // per parameter
   bool separate_accumulation = false;
-  bool hold_gradients = true;  // false: each is used up as soon as it is reduced
+  bool hold_gradients = true;   // false: each is used up as soon as it is reduced
+  bool free_gradients = false;  // by the optimizer; the next backward makes them again
   bool clip_gradients = false;
   bool post_validation = false;
   bool offload_optimizer = false;

@@ -741,6 +741,15 @@ void add_optimizer(Table& table) {
                  "and micro-batch, where matmuls that accumulate have 8.",
        .rules = "A transformer in 16 bits or less; gradient_bytes 4; zero 0 or 1; not with "
                 "lora_rank."});
+  table.add("free_gradients", &Plan::free_gradients,
+            {.help = "Gradients are freed when the optimizer has read them, and made again layer "
+                     "by layer in the first backward of the next step (PyTorch's "
+                     "zero_grad(set_to_none=True), its default).",
+             .advice = "true for PyTorch without flat buffers of gradients. What a forward keeps "
+                       "and gradients are then not in memory together: 2 to 4 bytes a parameter "
+                       "less where the activations are what fills it.",
+             .rules = "Gradients that are held, in memory of their own: not with state_bytes 10 or "
+                      "separate_accumulation."});
   table.add("state_bytes", kStateBytesSyntax,
             {.help = "All bytes of a parameter; replaces optimizer_bytes and gradient_bytes. 10: "
                      "bf16 weight and two fp32 moments. 12: also a bf16 gradient. 16: also an fp32 "

@@ -69,6 +69,14 @@ TEST(TypeWordsTest, ScalesOfFp8) {
   }
 }
 
+TEST(TypeWordsTest, WhatIsNotStatedIsLeftOpen) {
+  EXPECT_TRUE(leaves_type_open("not stated"));
+  EXPECT_TRUE(leaves_type_open("Not stated (their script)"));
+  for (const char* words : {"not stated (fp8 or nvfp4)", "unknown", "posit16", "bf16"}) {
+    EXPECT_FALSE(leaves_type_open(words)) << words;
+  }
+}
+
 TEST(TypeWordsTest, AnUnknownTypeIsNotBf16) {
   EXPECT_EQ(type_of_words("unknown").problem, "dtype \"unknown\" names no known type");
   EXPECT_EQ(type("posit16"), std::nullopt);

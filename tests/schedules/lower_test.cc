@@ -281,6 +281,59 @@ TEST(LowerTest, MasterWeightsMayBeTheOnlyOnes) {
   EXPECT_EQ(resident(plan, MemoryCategory::kGradients), Bytes(4 * part));
 }
 
+struct GradientChanges {
+  std::int64_t made = 0;
+  std::int64_t freed = 0;
+  std::int64_t held = 0;  // from the start of the run to its end
+};
+std::vector<GradientChanges> gradients_of_stages(const ModelSpec& model, const ParallelPlan& plan) {
+  const OpGraph graph = lower(model, plan, one_node(4, 1_GBps).places, ideal_chip(), {});
+  std::vector<GradientChanges> stages;
+  for (const Program& program : graph.programs) {
+    GradientChanges& changes = stages.emplace_back();
+    changes.held = program.resident[static_cast<std::size_t>(MemoryCategory::kGradients)].value();
+    for (const MemoryChange& change : program.memory_changes) {
+      if (change.category != MemoryCategory::kGradients) continue;
+      (change.at_end ? changes.freed : changes.made) += change.bytes.value();
+    }
+  }
+  return stages;
+}
+
+// What is held otherwise is made once a step and freed once, whoever shares a table.
+TEST(LowerTest, FreedGradientsAreMadeAgainInEachStep) {
+  ModelSpec tied = small_model();
+  tied.tied_embeddings = true;
+  for (const ModelSpec& model : {small_model(), tied}) {
+    for (const int pp : {1, 2, 4}) {
+      ParallelPlan plan = plan_of(1, 4 / pp, pp, 0);
+      const std::vector<GradientChanges> kept = gradients_of_stages(model, plan);
+      plan.free_gradients = true;
+      const std::vector<GradientChanges> freed = gradients_of_stages(model, plan);
+      ASSERT_EQ(kept.size(), freed.size());
+      for (std::size_t stage = 0; stage < kept.size(); ++stage) {
+        EXPECT_EQ(freed[stage].held, 0);
+        EXPECT_EQ(freed[stage].made, kept[stage].held) << pp << " " << stage;
+        EXPECT_EQ(freed[stage].freed, kept[stage].held) << pp << " " << stage;
+      }
+    }
+  }
+}
+
+// Where activations fill the memory, their peak comes before the gradients.
+TEST(LowerTest, ThePeakOfActivationsHasNoFreedGradients) {
+  ParallelPlan plan = plan_of(1, 1, 1, 0);
+  plan.global_batch = plan.microbatch_size = 64;
+  const auto peak = [&](bool frees) {
+    plan.free_gradients = frees;
+    return run(small_model(), plan, one_node(1, 1_GBps)).memory_peaks[0].bytes.value();
+  };
+  const std::int64_t head = 1000 * 512 * 4;  // what the first backward makes
+  const std::int64_t all = parameter_count(small_model()) * 4;
+  EXPECT_NEAR(static_cast<double>(peak(false) - peak(true)), static_cast<double>(all - head),
+              0.25 * static_cast<double>(all));
+}
+
 // Frozen weights in bf16 are held; the adapters have gradients and an optimizer. FSDP gathers both
 // twice a micro-batch.
 TEST(LowerTest, AFrozenModelIsHeldAndItsAdaptersAreTrained) {

@@ -109,6 +109,11 @@ std::vector<Case> cases() {
   const Change adapters = [](ParallelPlan& plan) { plan.lora_rank = 8; };
   const Change adapted = [](ParallelPlan& plan) { plan.lora_modules = {AdapterPlace::kQkv}; };
   const Change apart = [](ParallelPlan& plan) { plan.separate_accumulation = true; };
+  const Change frees = [](ParallelPlan& plan) { plan.free_gradients = true; };
+  const Change unheld = [](ParallelPlan& plan) {
+    plan.hold_gradients = false;
+    plan.global_batch = plan.dp * plan.microbatch_size;  // one micro-batch
+  };
   const Change mlps = [](ParallelPlan& plan) { plan.lora_modules = {AdapterPlace::kMlp}; };
   const Change documents = [](ParallelPlan& plan) { plan.document_length = 16; };
   const Change long_documents = [](ParallelPlan& plan) { plan.document_length = 1 << 20; };
@@ -178,6 +183,10 @@ std::vector<Case> cases() {
       {"activation_input_dtype", narrow, plan_of(1, 8, 1), "no activation functions",
        plan_of(1, 8, 1), mlp_stack()},
       {"separate_accumulation", apart, plan_of(1, 8, 1, 2), "zero is 2", plan_of(1, 8, 1, 1)},
+      {"free_gradients", frees, with(plan_of(1, 8, 1), apart), "keeps flat buffers",
+       plan_of(1, 8, 1)},
+      {"free_gradients", frees, with(plan_of(1, 8, 1), unheld), "holds no gradients",
+       plan_of(1, 8, 1)},
       {"separate_accumulation", apart,
        with(plan_of(1, 8, 1), [](ParallelPlan& plan) { plan.gradient_bytes = 2; }), "no fp32 sums",
        plan_of(1, 8, 1)},

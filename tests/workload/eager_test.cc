@@ -23,7 +23,18 @@ TEST(EagerTest, ANormTakesAPassForEachStep) {
   const LayerOp& norm = op_named(layers.block(0), "mlp_norm");
   EXPECT_EQ(norm.forward.size(), 6U);
   EXPECT_EQ(moved(norm.forward), Bytes(36 * kTokens * 4096));
-  EXPECT_EQ(norm.saved, Bytes(2 * kTokens * 4096)) << "what is kept stays";
+}
+
+// The norm keeps its values in fp32 and rounded, SwiGLU also what SiLU made.
+TEST(EagerTest, KernelsKeepWhatTheirBackwardReads) {
+  const ModelLayers layers = eager(llama3_8b());
+  const LayerOp& norm = op_named(layers.block(0), "mlp_norm");
+  EXPECT_EQ(norm.saved, Bytes(6 * kTokens * 4096));
+  EXPECT_EQ(norm.saved_inside, Bytes(4 * kTokens * 4096)) << "recomputed with the norm";
+  const LayerOp& activation = op_named(layers.block(0), "mlp_activation");
+  EXPECT_EQ(activation.saved, Bytes((4 + 2) * kTokens * 14336));
+  const ModelLayers before = build_layers(llama3_8b(), {.sequence_length = kTokens});
+  EXPECT_EQ(op_named(before.block(0), "mlp_norm").saved, Bytes(2 * kTokens * 4096));
 }
 
 // SiLU 4 bytes, product 6; backward two products and SiLU's, 6 each.

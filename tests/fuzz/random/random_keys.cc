@@ -281,6 +281,7 @@ void choose_types(Choices& choices, const RandomCluster& cluster, RandomJob& job
   if (is_transformer(job) && sums && !plan.lora_rank && plan.type != DataType::kFp32) {
     plan.separate_accumulation = choices.one_in(8);
   }
+  plan.free_gradients = plan.hold_gradients && !plan.separate_accumulation && choices.one_in(6);
   if (may_be_packed(job) && choices.one_in(6)) {
     plan.document_length = choices.between(1, plan.sequence);
   }

@@ -26,6 +26,8 @@ std::string_view name_of(LibraryPath path) {
       return "tree";
     case LibraryPath::kNvls:
       return "nvls";
+    case LibraryPath::kNvlsTree:
+      return "nvls-tree";
     case LibraryPath::kRelay:
       return "relay";
     case LibraryPath::kMessages:

@@ -17,7 +17,8 @@
 //              pipeline has to fill with them
 //
 // If every member has a message for every other one, each doubling of the members beyond two costs
-// `doubling` more, because peers are served a few at a time.
+// `doubling` more, because peers are served a few at a time, and their number squared costs
+// `peers_squared` (10 ns: nothing among 8, 38 us among 64; why is not known).
 //
 // The form is fitted (scripts/fit_communication_library.py); docs/accuracy.md says how well. Not
 // modelled: registered buffers, proxies on the host, jitter.
@@ -58,12 +59,13 @@ enum class LibraryPath : std::uint8_t {
   kRing,
   kTree,
   kNvls,
+  kNvlsTree,  // the switch of each node, and trees between the nodes
   kMessages,
   kRelay,  // all-to-alls that nodes share, of experts: kernels of their own (DeepEP); where there
            // are none, as messages
 };
-inline constexpr std::size_t kLibraryPaths = 5;
-std::string_view name_of(LibraryPath path);  // "ring", "tree", "nvls", "messages", "relay"
+inline constexpr std::size_t kLibraryPaths = 6;
+std::string_view name_of(LibraryPath path);  // "ring", "nvls-tree", "messages"
 
 // sim/collectives/library_fields.cc explains every field below, where it is declared for files
 // (`stepsim help library`).
@@ -85,6 +87,7 @@ struct ProtocolTiming {
   Protocol protocol = Protocol::kSimple;
   Duration start{};
   Duration doubling{};
+  Duration peers_squared{};
   std::array<Duration, kHopKinds> hop{};  // by HopKind, as link_fraction
   std::array<double, kHopKinds> link_fraction = {1, 1, 1};
   std::optional<Bandwidth> most{};  // unset: no limit

@@ -23,6 +23,7 @@ constexpr double kTreeLl128Share = 120.0 / 128.0;
 constexpr double kNvlsRatio = 5.0 / 6.0;
 constexpr double kNetworkRingSimpleFactor = 1.9;  // latency of all-reduce rings over nodes
 constexpr std::uint32_t kNvlsMembers = 5;         // measured with 5 and more, never with 4
+constexpr std::uint32_t kMostInOneGroup = 128;    // members whose messages are simulated at once
 
 constexpr std::size_t kNetwork = static_cast<std::size_t>(HopKind::kNetwork);
 
@@ -66,6 +67,8 @@ class Tuner {
     const ProtocolTiming& simple = *library.find(LibraryPath::kRing, Protocol::kSimple);
     const double local = links.cards();
     const double network = simple.link_fraction[kNetwork] * value_or_none(links.network) * local;
+    inside_ = inside;
+    network_ = network;
     rate_ = links.nodes == 1 ? inside : links.inside ? std::min(inside, network) : network;
   }
 
@@ -83,6 +86,8 @@ class Tuner {
     } else if (tuning.path == LibraryPath::kNvls) {
       hops_s = inside_hop;
       ratio = kNvlsRatio;
+    } else if (tuning.path == LibraryPath::kNvlsTree) {
+      hops_s = inside_hop + 2 * (std::bit_width(links_.nodes) - 1) * network_hop;
     } else {
       const double passes = task_.op == CollectiveOp::kAllReduce ? 2 : 1;
       const double hops = by_levels_ ? passes * (n / nodes + nodes - 2) : passes * (n - 1);
@@ -121,6 +126,10 @@ class Tuner {
         return std::min(rate_ * kTreeSimpleShare, most(tuner_.tree_channel, channels));
       case LibraryPath::kNvls:
         return rate_ * tuner_.nvls_efficiency * (channels - 1) / channels;
+      case LibraryPath::kNvlsTree:
+        // Two nodes hand each other all data once; a node of more hands it up and down.
+        return std::min(inside_ * tuner_.nvls_efficiency * (channels - 1) / channels * kNvlsRatio,
+                        links_.nodes == 2 ? network_ : network_ / 2);
       case LibraryPath::kRing:
       case LibraryPath::kMessages:
       case LibraryPath::kRelay:
@@ -141,7 +150,9 @@ class Tuner {
   const LibraryTuner& tuner_;
   const CollectiveTask& task_;
   const GroupLinks& links_;
-  bool by_levels_;  // inside nodes and across, not one ring through all members
+  bool by_levels_;      // inside nodes and across, not one ring through all members
+  double inside_ = 0;   // of a node's links
+  double network_ = 0;  // of all cards of a node
   double rate_ = 0;
 };
 
@@ -195,6 +206,7 @@ LibraryCost cost_of(const CommunicationLibrary& library, const ProtocolTiming& t
     cost.start += duration_from_seconds(to_seconds(timing.doubling) *
                                         (std::log2(static_cast<double>(share.peers + 1)) - 1));
   }
+  if (share.peers > 1) cost.start += std::int64_t{share.peers} * share.peers * timing.peers_squared;
   cost.hop = timing.hop;
 
   const ProtocolChannels& channels = timing.channels;
@@ -243,8 +255,9 @@ Share share_of(const CommunicationLibrary& library, const CollectiveTask& task, 
   const auto n = std::int64_t{links.members};
   share.peers = whole ? 1 : links.members - 1;
   share.part = whole ? task.bytes : task.bytes / n;
-  const bool once = whole || path == LibraryPath::kNvls || task.op == CollectiveOp::kBroadcast ||
-                    task.op == CollectiveOp::kReduce;
+  const bool switched = path == LibraryPath::kNvls || path == LibraryPath::kNvlsTree;
+  const bool once =
+      whole || switched || task.op == CollectiveOp::kBroadcast || task.op == CollectiveOp::kReduce;
   const std::int64_t passes = task.op == CollectiveOp::kAllReduce ? 2 : 1;
   share.sent = once ? task.bytes : passes * (n - 1) * share.part;
   if (task.experts && task.experts->expert_chips > 0) {  // of the busiest member
@@ -263,16 +276,25 @@ bool moves_messages(CollectiveOp op) {
          op == CollectiveOp::kPermute;
 }
 
+// What a group can take beside rings.
+struct Possible {
+  bool nvls = false;
+  bool trees = false;
+  bool nvls_trees = false;
+  bool by_levels = false;
+};
+
 // Returns the paths and protocols that NCCL could take here, in its order.
 std::vector<Way> ways(const CommunicationLibrary& library, const CollectiveTask& task,
-                      bool may_nvls, bool trees, bool by_levels, const GroupLinks& links) {
-  const Tuner tuner(library, task, links, by_levels);
-  const bool nvls = task.op == CollectiveOp::kAllReduce && may_nvls && links.nodes == 1 &&
-                    links.members >= kNvlsMembers && library.tuner.nvls_efficiency > 0;
+                      const Possible& can, const GroupLinks& links) {
+  const Tuner tuner(library, task, links, can.by_levels);
+  const bool switched = task.op == CollectiveOp::kAllReduce && links.cards() >= kNvlsMembers &&
+                        library.tuner.nvls_efficiency > 0;
   std::vector<Way> result;
   for (const ProtocolTuning& tuning : library.tuner.protocols) {
-    if (tuning.path == LibraryPath::kNvls && !nvls) continue;
-    if (tuning.path == LibraryPath::kTree && !trees) continue;
+    if (tuning.path == LibraryPath::kNvls && !(switched && can.nvls && links.nodes == 1)) continue;
+    if (tuning.path == LibraryPath::kNvlsTree && !(switched && can.nvls_trees)) continue;
+    if (tuning.path == LibraryPath::kTree && !can.trees) continue;
     if (tuning.path == LibraryPath::kMessages || tuning.path == LibraryPath::kRelay) continue;
     result.push_back({tuning.path, tuning.protocol, tuner.expectation(tuning)});
   }
@@ -305,7 +327,8 @@ AlgorithmChoice ring_of(const GroupShape& shape, const GroupLinks& links) {
 }
 
 LibraryChoice by_messages(const CommunicationLibrary& library, const CollectiveTask& task,
-                          const ChosenAlgorithm& chosen, const GroupLinks& links) {
+                          const ChosenAlgorithm& chosen, bool free_choice,
+                          const GroupLinks& links) {
   const bool shared = task.matrix != nullptr && task.matrix->sharing != NodeSharing::kNone;
   const ProtocolTiming* relay = library.find(LibraryPath::kRelay, Protocol::kSimple);
   if (shared && relay != nullptr) {
@@ -319,7 +342,11 @@ LibraryChoice by_messages(const CommunicationLibrary& library, const CollectiveT
   const Share share = share_of(library, task, LibraryPath::kMessages, links);
   const Protocol protocol =
       share.part <= library.tuner.messages_ll_up_to ? Protocol::kLl : Protocol::kSimple;
-  return {.algorithm = chosen.choice,
+  // All messages are one group: no member waits for rounds of others.
+  const bool one_group = free_choice && chosen.choice == AlgorithmChoice::kPairwise &&
+                         links.members <= kMostInOneGroup;
+  const AlgorithmChoice algorithm = one_group ? AlgorithmChoice::kDirect : chosen.choice;
+  return {.algorithm = algorithm,
           .cost = cost_of(library, *library.find(LibraryPath::kMessages, protocol), share, links),
           .protocol = std::string(name_of(protocol)),
           .why = chosen.why + "; " + library.name + " sends messages of this size by " +
@@ -462,7 +489,9 @@ LibraryChoice choose_with_library(const CommunicationLibrary& library, const Col
     if (!exchange) exchange = by_bulk_kernel(library, task, links);
     if (exchange) return *std::move(exchange);
   }
-  if (moves_messages(task.op)) return by_messages(library, task, chosen, links);
+  if (moves_messages(task.op)) {
+    return by_messages(library, task, chosen, asked == AlgorithmChoice::kAuto, links);
+  }
   if (asked == AlgorithmChoice::kAuto) {
     auto direct = by_direct_kernel(library, task, floating, shape, links);
     if (direct) return *std::move(direct);
@@ -478,16 +507,23 @@ LibraryChoice choose_with_library(const CommunicationLibrary& library, const Col
   // If the user asks for it by name, the time is that of sums in the switches.
   const bool nvls = (free_choice || asked == AlgorithmChoice::kNvls) && floating &&
                     refusal(task.op, AlgorithmChoice::kNvls, shape).empty();
-  std::vector<Way> all = ways(library, task, nvls, trees, by_levels, links);
-  if (asked == AlgorithmChoice::kNvls && nvls) {
-    std::erase_if(all, [](const Way& way) { return way.path != LibraryPath::kNvls; });
-  }
+  const bool asks_tree = asked == AlgorithmChoice::kNvlsTree;
+  const bool nvls_trees = (free_choice || asks_tree) && floating && links.nvls && links.nodes > 1 &&
+                          shape.uneven_nodes.empty() &&
+                          refusal(task.op, AlgorithmChoice::kNvlsTree, shape).empty();
+  std::vector<Way> all = ways(library, task, {nvls, trees, nvls_trees, by_levels}, links);
+  const auto keep_only = [&all](LibraryPath path) {
+    std::erase_if(all, [path](const Way& way) { return way.path != path; });
+  };
+  if (asked == AlgorithmChoice::kNvls && nvls) keep_only(LibraryPath::kNvls);
+  if (asks_tree && nvls_trees) keep_only(LibraryPath::kNvlsTree);
   if (all.empty()) all.push_back({});  // nothing is tuned, so use Simple
   const Way best = *std::ranges::min_element(all, {}, &Way::seconds);
   if (free_choice) {
     chosen = {.choice = ring, .why = why_lowest(library, all, best)};
     if (best.path == LibraryPath::kTree) chosen.choice = AlgorithmChoice::kDoubleBinaryTree;
     if (best.path == LibraryPath::kNvls) chosen.choice = AlgorithmChoice::kNvls;
+    if (best.path == LibraryPath::kNvlsTree) chosen.choice = AlgorithmChoice::kNvlsTree;
   } else {
     chosen.why += "; " + why_lowest(library, all, best);
   }

@@ -10,6 +10,8 @@
 //   tree    all-reduce over nodes: a chain in each node, two binary trees a card between them; half
 //           the ring's rate, 2 (d - 1) hops in nodes and 2 log2 M between them
 //   nvls    all-reduce of floating-point numbers in one node of five and more: the switches add up
+//   nvls-tree  the same over nodes of five and more: trees a card between the switches; two nodes
+//           hand each other all data once, more hand it up and down
 //
 // The channels that the protocol opens decide how much of the chips it holds (library.h).
 //

@@ -17,7 +17,8 @@ void add_path_rows(FieldTable<Row>& table) {
   table.add(
       "path", &Row::path,
       {.help = "What the constants are for: collectives that go round a ring, along a tree or "
-               "through the switch (nvls), single messages, or all-to-alls of experts that "
+               "through the switch (nvls), also between nodes (nvls-tree), single messages, or "
+               "all-to-alls of experts that "
                "nodes share (relay, as DeepEP does). Algorithms that the library doesn't have "
                "count as a ring.",
        .required = true});
@@ -86,6 +87,9 @@ FieldTable<ProtocolTiming> make_timing_fields() {
   table.add("start", &Timing::start,
             {.help = "Time from the launch of a collective until it sends.",
              .advice = "Fit it to the smallest collectives."});
+  table.add("peers_squared", &Timing::peers_squared,
+            {.help = "Time of messages to all others that grows with the square of their number.",
+             .advice = "Fit it to small all-to-alls of more members than a node has."});
   table.add("doubling", &Timing::doubling,
             {.help = "Time that each doubling of the members beyond two adds to messages to all "
                      "members, since peers are served a few at a time."});

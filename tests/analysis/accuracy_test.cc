@@ -641,6 +641,33 @@ TEST(AccuracyTest, MemoryOfTrainingRunsIsNearWhatWasMeasured) {
   }
 }
 
+// Rows of published nccl-tests over InfiniBand and RoCE, and of groups in an NVL72 rack.
+TEST(AccuracyTest, CollectivesBetweenNodesAreNearWhatWasMeasured) {
+  const CsvTable table =
+      read_csv((reference_folder() / "measured" / "collectives_between_nodes.csv").string());
+  const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
+  ASSERT_EQ(rows.size(), 391U);
+  std::map<std::string, std::vector<double>> errors;
+  for (std::size_t record = 0; record < rows.size(); ++record) {
+    ASSERT_TRUE(rows[record].predicted) << rows[record].skipped;
+    const std::string kind = table.integer(record, "nodes") == 1
+                                 ? "rack " + std::string(table.at(record, "op"))
+                                 : "nodes";
+    errors[kind].push_back(std::abs(*rows[record].predicted / rows[record].measured - 1));
+  }
+  const std::map<std::string, double> medians = {{"nodes", 0.06},
+                                                 {"rack all_to_all", 0.12},
+                                                 {"rack all_gather", 0.09},
+                                                 {"rack reduce_scatter", 0.1},
+                                                 {"rack all_reduce", 0.3}};
+  for (const auto& [kind, most] : medians) {
+    std::vector<double>& of_kind = errors[kind];
+    ASSERT_GT(of_kind.size(), 40U) << kind;
+    std::ranges::nth_element(of_kind, of_kind.begin() + std::ssize(of_kind) / 2);
+    EXPECT_LT(of_kind[of_kind.size() / 2], most) << kind;
+  }
+}
+
 // Steps of other published runs, of three pieces of software on GPUs and TPUs.
 TEST(AccuracyTest, StepsOfTrainingRunsAreNearWhatWasMeasured) {
   const CsvTable all =

@@ -112,7 +112,8 @@ TEST(HardwareFieldsTest, NumbersOfALibraryHaveLimits) {
       {"timing[0].network_fraction", "must be above 0 and at most 1, is 1.5"},
       {"timing[0].fill_bytes", "must be positive, is 0"},
       {"timing[0].channels.most", "must be at least 0, is -1"},
-      {"tuner.protocol[0].path", "must be ring, tree, nvls, messages or relay; is \"star\""}};
+      {"tuner.protocol[0].path",
+       "must be ring, tree, nvls, nvls-tree, messages or relay; is \"star\""}};
   for (const Problem& problem : expected) {
     EXPECT_EQ(std::ranges::count(problems.all(), problem), 1) << problem.field;
   }

@@ -20,7 +20,7 @@ struct Meaning {
 };
 
 // The first that a text has counts.
-constexpr std::array<Meaning<std::int64_t>, 23> kZeroWords = {{
+constexpr std::array<Meaning<std::int64_t>, 24> kZeroWords = {{
     {"optimizer+gradient", 2},  // "FSDP: optimizer+gradient" is PyTorch's SHARD_GRAD_OP
     {"shardgradop", 2},
     {"zero3", 3},
@@ -42,6 +42,7 @@ constexpr std::array<Meaning<std::int64_t>, 23> kZeroWords = {{
     {"distribopt", 1},
     {"shardeddataparallel", 1},  // optimizer state, as fairscale's and Paddle's first stage
     {"zerooptim", 1},
+    {"optimizerstatessharded", 1},
     {"ddp", 0},
     {"zero", 1},  // of Rajbhandari et al. without a stage
 }};
@@ -70,7 +71,7 @@ constexpr std::array<Meaning<ScheduleName>, 21> kScheduleWords = {{
     {"1f1b", ScheduleName::kOneForwardOneBackward},
 }};
 
-constexpr std::array<Meaning<AdapterPlace>, 22> kAdapterWords = {{
+constexpr std::array<Meaning<AdapterPlace>, 32> kAdapterWords = {{
     {"q", AdapterPlace::kQkv},          {"k", AdapterPlace::kQkv},
     {"v", AdapterPlace::kQkv},          {"qkv", AdapterPlace::kQkv},
     {"qproj", AdapterPlace::kQkv},      {"kproj", AdapterPlace::kQkv},
@@ -82,6 +83,11 @@ constexpr std::array<Meaning<AdapterPlace>, 22> kAdapterWords = {{
     {"linearfc2", AdapterPlace::kMlp},  {"gate", AdapterPlace::kMlp},
     {"up", AdapterPlace::kMlp},         {"down", AdapterPlace::kMlp},
     {"gateupproj", AdapterPlace::kMlp}, {"downproj", AdapterPlace::kMlp},
+    {"gateproj", AdapterPlace::kMlp},   {"upproj", AdapterPlace::kMlp},
+    {"cattn", AdapterPlace::kQkv},      {"cproj", AdapterPlace::kOut},
+    {"w1", AdapterPlace::kMlp},         {"w2", AdapterPlace::kMlp},
+    {"query", AdapterPlace::kQkv},      {"key", AdapterPlace::kQkv},
+    {"value", AdapterPlace::kQkv},      {"projection", AdapterPlace::kOut},
 }};
 
 std::string squeezed(std::string_view text) {
@@ -132,10 +138,19 @@ std::optional<std::int64_t> rank_of_word(std::string_view word) {
   return rank;
 }
 
+// Returns whether a text has the word, and does not set it to false ("zero1=8,fsdpfalse").
+bool names(std::string_view text, std::string_view word) {
+  const std::size_t at = text.find(word);
+  if (at == text.npos) return false;
+  std::string_view rest = text.substr(at + word.size());
+  if (rest.starts_with('=') || rest.starts_with(':')) rest.remove_prefix(1);
+  return !rest.starts_with("false") && !rest.starts_with("off");
+}
+
 template <typename Value>
 std::optional<Value> meaning_of(std::string_view text, std::span<const Meaning<Value>> words) {
   const auto found = std::ranges::find_if(
-      words, [text](const Meaning<Value>& one) { return text.find(one.word) != text.npos; });
+      words, [text](const Meaning<Value>& one) { return names(text, one.word); });
   return found == words.end() ? std::nullopt : std::optional(found->value);
 }
 
@@ -148,7 +163,8 @@ bool says_yes(std::string_view text) {
 }
 
 std::optional<std::int64_t> zero_of_words(std::string_view text) {
-  const std::string words = squeezed(text);
+  std::string words = squeezed(text);
+  if (words.starts_with("z=")) words.erase(0, 2);
   const bool is_off = words == "off" || words.ends_with(":off") || words.ends_with("=off") ||
                       words.ends_with("false") || words.ends_with("disabled");
   if (is_blank(text) || words.starts_with("no") || is_off) return 0;
@@ -209,19 +225,23 @@ AdapterWords adapters_of_words(std::string_view text) {
   if (!begin) return found;
   const std::string words = all.substr(0, all.find_first_of(");", *begin));
   bool may_be_rank = true;  // of the first word, and of one behind "rank"
+  bool after_rank = false;
   for (std::size_t at = *begin; at < words.size();) {
     const std::size_t end = std::min(words.find_first_of(" ,+([]/:", at), words.size());
     const std::string word = squeezed(std::string_view(words).substr(at, end - at));
     const std::size_t start = std::exchange(at, end + 1);
-    if (word.empty()) continue;
+    if (word.empty() || word == "on" || word == "and") continue;
     const bool is_number = word.find_first_not_of("0123456789") == std::string::npos;
     const bool follows = words.substr(*begin, start - *begin).find(',') == std::string::npos;
-    const bool names_rank = std::exchange(may_be_rank, word == "rank") && (follows || !is_number);
+    const bool says_rank = word == "rank" || word == "r" || word == "lorar" || word == "lorarank";
+    const bool names_rank =
+        std::exchange(may_be_rank, says_rank) && (follows || !is_number || after_rank);
+    after_rank = says_rank;
     const std::optional<std::int64_t> rank = names_rank ? rank_of_word(word) : std::nullopt;
     const std::vector<AdapterPlace> places = places_of_word(word);
     if (rank) {
       found.rank = rank;
-    } else if (places.empty() && word != "rank") {
+    } else if (places.empty() && !says_rank) {
       break;  // of other things
     }
     for (const AdapterPlace place : places) {

@@ -278,6 +278,17 @@ void read_tuning(RowReader& row, const ModelSpec& model, const Software& softwar
   for (const auto& [key, value] : keys) row.assume(key + ": " + value);
 }
 
+// State on the host, as DeepSpeed and Megatron Core have it: the host updates it.
+void read_offload(const RowReader& row, ParallelPlan& plan) {
+  const std::string words = in_small_letters(row.text("zero_stage"));
+  const bool offloads = contains(words, "offload_optimizer") || contains(words, "cpu_offload") ||
+                        contains(words, "cpu offload") || contains(words, "offloaded to cpu") ||
+                        contains(words, "offloaded to the cpu");
+  if (!offloads || plan.shared_master) return;
+  plan.offload_optimizer = plan.host_optimizer = true;
+  plan.overlap_parameters = false;
+}
+
 // Some tables name the dispatcher of tokens beside their other figures.
 void read_dispatcher(const RowReader& row, ParallelPlan& plan) {
   const std::string_view words = row.text("other_metrics");
@@ -300,11 +311,20 @@ void read_masks(const RowReader& row, const ModelSpec& model, ParallelPlan& plan
   if (plan.mask_dispatch) plan.sort_copies = false;
 }
 
+bool leaves_zero_open(std::string_view words) {
+  const std::string small = in_small_letters(words);
+  return is_blank(words) || small.starts_with("not stated") || small.starts_with("not seen");
+}
+
 void read_zero(RowReader& row, ParallelPlan& plan) {
   const std::string_view words = row.text("zero_stage");
-  if (is_blank(words) && plan.shared_master && plan.replicas() > 1) {
-    plan.zero = 3;
-    return row.assume("zero_stage: 3, as its software divides weights");
+  if (leaves_zero_open(words)) {
+    if (plan.zero > 0 && plan.replicas() > 1) {
+      return row.assume(fmt::format("zero_stage: {}, as its software has it", plan.zero));
+    }
+    plan.zero = plan.shared_master && plan.replicas() > 1 ? 3 : 0;
+    if (plan.zero == 3) row.assume("zero_stage: 3, as its software divides weights");
+    return;
   }
   const auto zero = zero_of_words(words);
   if (!zero) row.assume(fmt::format("zero_stage \"{}\" is not known: 0", words));
@@ -441,6 +461,7 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
     plan.shared_master = plan.fsdp_copies = false;
     plan.prefetch = ParallelPlan{}.prefetch;
   }
+  read_offload(row, plan);
   if (plan.zero >= 2 || plan.lora_rank) plan.separate_accumulation = false;
   read_schedule(row, model.layers, plan);
   read_layout(row, model.layers, plan);

@@ -152,7 +152,7 @@ std::vector<RecomputeModule> recompute_modules(const std::vector<std::string>& n
       {"moe", kExperts}};
   std::vector<RecomputeModule> modules;
   for (const std::string& name : names) {
-    if (is_word_of(name, {"selective", "and", "only", "core", "modules"})) continue;
+    if (is_word_of(name, {"selective", "select", "and", "only", "core", "modules"})) continue;
     const auto known = std::ranges::find(kModules, name, [](const auto& of) { return of.first; });
     if (known == kModules.end()) return {};
     modules.push_back(known->second);
@@ -266,7 +266,9 @@ std::optional<std::int64_t> offloaded_layers(const std::string& words) {
 }
 
 bool leaves_open(const std::string& words) {
-  constexpr std::array kOpen = {"recipe dependent", "as needed", "remat (partial)", "not stated"};
+  constexpr std::array kOpen = {"recipe dependent", "as needed", "remat (partial)",
+                                "not stated",       "not seen",  "not given",
+                                "not set"};
   return is_blank(words) ||
          std::ranges::any_of(kOpen, [&words](const char* open) { return words.starts_with(open); });
 }
@@ -311,6 +313,14 @@ std::vector<RecomputeGuess> by_one_word(RowReader& row, const std::string& words
       continue;
     plan.recompute = selective ? Recompute::kSelective : Recompute::kFull;
     row.assume(fmt::format("recompute \"{}\": {}", row.text("recompute"), name_of(plan.recompute)));
+    return {};
+  }
+  // Whoever says no more than that activations are checkpointed checkpoints every block.
+  constexpr std::array kChecks = {"checkpoint", "ckpt", "recompute", "remat"};
+  if (std::ranges::any_of(kChecks, [&](const char* part) { return contains(words, part); })) {
+    plan.recompute = Recompute::kFull;
+    plan.offload_activations = contains(words, "offload");
+    row.assume(fmt::format("recompute \"{}\": full", row.text("recompute")));
     return {};
   }
   row.assume(fmt::format("recompute \"{}\" is not known", row.text("recompute")));

@@ -123,6 +123,12 @@ void read_type(RowReader& row, ParallelPlan& plan) {
   if (words.scale_rows) plan.scale_rows = true;
   const bool half = plan.type == DataType::kBf16 && contains(text, "MP PURE");
   if (half) plan.gradient_bytes = 2;  // gradients are reduced in bf16
+  if (is_pure(text) && size_of(plan.type) == Bytes(2)) {
+    constexpr std::int64_t kMoments = 4;  // two in 16 bits, no weight beside the one that computes
+    plan.gradient_bytes = 2;
+    plan.optimizer_bytes = kMoments;
+    plan.shared_master = false;
+  }
 }
 
 // Reads settings and remarks, in which one word stands for itself ("overlap-grad-reduce") or is
@@ -370,8 +376,7 @@ bool is_release_or_word(const std::string& word, const std::string& of_entry) {
 // Returns how well the catalog's entry fits the words of a row: by how many words it has, if the
 // row has all of them in this order ("nemo" fits "NeMo 24.07"), or least if the row has only its
 // beginning ("torchtitan" before "torchtitan 2024.12"). 0: it is another software.
-std::size_t likeness(const std::vector<std::string>& row, const Software& software) {
-  const std::vector<std::string> entry = name_words(software.name);
+std::size_t likeness(const std::vector<std::string>& row, const std::vector<std::string>& entry) {
   auto next = row.begin();
   const bool row_has_all = std::ranges::all_of(entry, [&](const std::string& word) {
     next = std::find_if(next, row.end(), [&word](const std::string& given) {
@@ -383,6 +388,19 @@ std::size_t likeness(const std::vector<std::string>& row, const Software& softwa
   const bool begins =
       row.size() < entry.size() && std::equal(row.begin(), row.end(), entry.begin());
   return begins ? 1 : 0;
+}
+
+// The same of the best of the entry's names.
+std::size_t likeness(const std::vector<std::string>& row, const Software& software) {
+  const bool is_other = std::ranges::any_of(software.not_called, [&row](const std::string& word) {
+    return std::ranges::count(row, word) > 0;
+  });
+  if (is_other) return 0;
+  std::size_t best = likeness(row, name_words(software.name));
+  for (const std::string& name : software.also_called) {
+    best = std::max(best, likeness(row, name_words(name)));
+  }
+  return best;
 }
 
 // Returns whether a row's software may be an entry's: it is called by the same first word, and of

@@ -149,6 +149,8 @@ std::vector<Software> load_software() {
                      .recipes = recipes_of(entry)});
     table.back().tuning = keys_of(entry.tuning());
     table.back().on_chips = on_chips(entry);
+    table.back().also_called = {entry.also_called().begin(), entry.also_called().end()};
+    table.back().not_called = {entry.not_called().begin(), entry.not_called().end()};
     table.back().memory_figure = memory_figure_of(entry);
     if (entry.has_unused_memory()) table.back().unused_memory = entry.unused_memory();
     if (entry.has_vocabulary()) table.back().vocabulary = entry.vocabulary();

@@ -462,7 +462,7 @@ LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes bo
           .frozen = layer.frozen(),
           .frozen_experts = layer.frozen(Region::kExpert),
           .lent = layer.lent(),
-          .input = first->saved};
+          .input = first->saved - first->saved_inside};
 }
 
 }  // namespace stepsim

@@ -53,7 +53,7 @@ std::vector<ReadByHand> messages_read_by_hand() {
       {file::Software::descriptor(),
        "proto/catalog/load_software.cc",
        {"name", "source", "plan", "dropout", "chip", "recomputes_as_needed", "dtype",
-        "pads_vocabulary", "recipe", "vocabulary", "tuning", "memory_figure", "unused_memory"}},
+        "pads_vocabulary", "recipe", "vocabulary", "tuning", "memory_figure", "unused_memory", "also_called", "not_called"}},
       {file::SoftwareRecipe::descriptor(),
        "proto/catalog/load_software.cc",
        {"model", "plan", "chip"}},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "workload/kernels.h"
@@ -71,6 +72,43 @@ void adapt(LayerOp& op, std::int64_t rank, const DataTypes& types) {
       accumulating_matmul("adapter_down", gradient, {.m = rank, .n = inputs, .k = rows})};
   op.parameters = rank * (inputs + outputs);
   op.saved += rows * rank * size_of(types.activations);
+}
+
+// QLoRA's scales, quantised again (section 3): 8 bits for 64 values and 32 for 256 of those.
+constexpr double kScaleBits = 8.0 / 64 + 32.0 / (64 * 256);
+
+// Returns how many values of a type take as many bytes.
+std::int64_t part_of_type(Bytes bytes, DataType type) {
+  const std::int64_t each = size_of(type).value();
+  return (bytes.value() + each - 1) / each;
+}
+
+Bytes held_size(std::int64_t values, DataType type) {
+  const double bits = static_cast<double>(bits_of(type)) + (bits_of(type) == 4 ? kScaleBits : 0);
+  return Bytes(static_cast<std::int64_t>(std::ceil(static_cast<double>(values) * bits / 8)));
+}
+
+// Holds the frozen matrices of an op, of `experts` experts or one, in a narrower type. The wide one
+// lives while the op runs.
+void hold_narrow(LayerOp& op, std::int64_t experts, DataType type, const DataTypes& types) {
+  const std::int64_t values = op.frozen;
+  const Bytes held = held_size(values, type);
+  const Bytes wide = bytes_of(values, types.activations);
+  const Kernel widen{.name = "widen_weights",
+                     .type = types.activations,
+                     .flops = Flops(2 * static_cast<double>(values)),
+                     .read = held,
+                     .written = wide};
+  const Bytes one = wide / experts;  // at a time
+  const auto begin_with = [&widen](std::vector<Kernel>& kernels) {
+    kernels.insert(kernels.begin(), widen);
+  };
+  begin_with(op.forward);
+  if (!op.again.empty()) begin_with(op.again);
+  begin_with(op.input_gradient);
+  op.forward_workspace += one;
+  op.backward_workspace += one;
+  op.frozen = part_of_type(held, types.weights);
 }
 
 void freeze_all(Layer& layer, const DataTypes& types) {
@@ -150,11 +188,14 @@ ModelLayers with_adapters(ModelLayers layers, const Adapters& adapters, const Da
   for (Layer& block : layers.blocks) {
     const Layer whole = block;
     for (LayerOp& op : block.ops) {
+      const Kernel* const matmul = weights_matmul(op);
+      const std::int64_t experts = matmul == nullptr ? 0 : std::max<std::int64_t>(1, matmul->batch);
       if (gets_adapter(op, adapters)) {
         adapt(op, adapters.rank, types);
       } else {
         freeze(op, types);
       }
+      if (adapters.frozen && experts > 0) hold_narrow(op, experts, *adapters.frozen, types);
     }
     move_regathers(whole, block);
   }

@@ -4,7 +4,8 @@
 //
 // A frozen matrix has no weight gradient, no gradient in memory and no state of the optimizer. Its
 // input gradient stays. Frozen are also norms, biases, embedding, head, router and routed experts,
-// which get no adapters, and projections that are given none.
+// which get no adapters, and projections that are given none. Held narrow (QLoRA, Dettmers et al.,
+// arXiv 2305.14314) are the matrices of blocks, routed experts among them.
 //
 // Not modelled: messages of the adapters between tensor ranks (rank values a token), their dropout,
 // and activations that software may drop because nothing frozen reads them in the backward.
@@ -13,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -32,6 +34,9 @@ std::string_view name_of(AdapterPlace place);  // "qkv"
 struct Adapters {
   std::int64_t rank = 0;
   std::vector<AdapterPlace> places = {AdapterPlace::kQkv, AdapterPlace::kOut, AdapterPlace::kMlp};
+  // Type in which the frozen matrices of blocks are held; a kernel makes them wide before each
+  // matmul. Unset: as other weights.
+  std::optional<DataType> frozen{};
 };
 
 // REQUIRES: rank >= 1; no prediction modules.

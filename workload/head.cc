@@ -61,6 +61,10 @@ LayerOp cross_entropy(const Part& part) {
       op.input_gradient = {part.elementwise(op.name, {.elements = logits, .flops = 4})};
       op.saved = part.size(logits) + statistic;  // and the largest logit
       break;
+    case LossKernels::kChunked:
+      op.forward = {part.elementwise(op.name, {.elements = logits, .flops = 9})};
+      op.saved = part.own_stream();
+      break;
     case LossKernels::kInPlace:
       // The passes: copy, largest, difference, exponential, sum, quotient; then product, rounding.
       make_in_passes(part, {{t, 4}, {4, 0}, {4, 4}, {4, 4}, {4, 0}, {4, 4}}, {{4, 4}, {4, t}},
@@ -85,7 +89,7 @@ LayerOp cross_entropy(const Part& part) {
   }
   op.forward.front().read += targets;
   op.forward.front().written += reduced * statistic;
-  op.input_gradient.front().read += 2 * statistic + targets;
+  if (!op.input_gradient.empty()) op.input_gradient.front().read += 2 * statistic + targets;
   op.saved += statistic + targets;
   op.forward_workspace += reduced * statistic;
   op.reduced_values_per_token = reduced;
@@ -127,8 +131,8 @@ Layer norm_to_loss(const Part& part, std::string name, bool own_table) {
       part,
       {.name = "unembedding", .inputs = part.hidden(), .outputs = part.vocabulary, .flat = true});
   if (!own_table) unembedding.parameters = 0;
-  if (part.shard.loss == LossKernels::kFused) {
-    // The gradient of the logits takes the place of the kept logits.
+  if (part.shard.loss == LossKernels::kFused || part.shard.loss == LossKernels::kChunked) {
+    // The gradient of the logits takes the place of the kept logits, or is never there whole.
     unembedding.backward_workspace -= part.size(part.tokens * part.vocabulary);
   }
   Layer layer{.name = std::move(name), .ops = {}};

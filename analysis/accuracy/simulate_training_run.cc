@@ -85,9 +85,9 @@ RunPrediction simulate_run(const Experiment& experiment, const Cluster& cluster,
 
 // Takes the first of the run's recomputes that fits in memory, and says so. If none does, something
 // else was read or assumed wrongly, and it takes the first. Throws ConfigError, DeadlockError.
-RunPrediction simulate_first_that_fits(TrainingRun& run, const RunLimits& limits) {
+RunPrediction simulate_first_that_fits(TrainingRun& run, const Cluster& cluster,
+                                       const RunLimits& limits) {
   Experiment& experiment = run.experiment;
-  const Cluster cluster = cluster_for_steps(experiment, std::move(run.topology));
   if (run.recomputes.empty()) return simulate_run(experiment, cluster, limits);
   std::optional<RunPrediction> first;
   for (const RecomputeGuess& guess : run.recomputes) {
@@ -106,11 +106,31 @@ RunPrediction simulate_first_that_fits(TrainingRun& run, const RunLimits& limits
   return *first;
 }
 
+// The same. A loss that is known of the software alone is refuted if nothing fits with it: the logits
+// then go through it in chunks, if that fits.
+RunPrediction simulate_plausible(TrainingRun& run, const RunLimits& limits) {
+  const Cluster cluster = cluster_for_steps(run.experiment, std::move(run.topology));
+  LossKernels& loss = run.experiment.plan.loss;
+  const std::size_t assumed = run.assumed.size();
+  RunPrediction prediction = simulate_first_that_fits(run, cluster, limits);
+  if (prediction.fits || loss != LossKernels::kSeparate) return prediction;
+  std::vector<std::string> said = run.assumed;
+  loss = LossKernels::kChunked;
+  run.assumed.resize(assumed);
+  const RunPrediction chunked = simulate_first_that_fits(run, cluster, limits);
+  if (chunked.fits) {
+    run.assumed.emplace_back("loss: chunked, as the software's own does not fit");
+    return chunked;
+  }
+  run.assumed = std::move(said);
+  return prediction;
+}
+
 // Returns nullopt, with the reason in `run.problem`, if the run cannot be simulated.
 std::optional<RunPrediction> predict_run(TrainingRun& run, const RunLimits& limits) {
   if (!run.problem.empty()) return std::nullopt;
   try {
-    RunPrediction prediction = simulate_first_that_fits(run, limits);
+    RunPrediction prediction = simulate_plausible(run, limits);
     prediction.memory_figure = run.memory_figure;
     prediction.unused_bytes = run.unused_memory * prediction.tensor_bytes;
     return prediction;

@@ -116,8 +116,14 @@ void read_layout(RowReader& row, std::int64_t layers, ParallelPlan& plan) {
 void read_type(RowReader& row, ParallelPlan& plan) {
   const std::string_view text = row.text("dtype");
   if (text.empty() || leaves_type_open(text)) return row.assume("dtype: bf16");
-  const TypeWords words = type_of_words(text);
+  TypeWords words = type_of_words(text);
   if (!words.type) return row.fail(words.problem);
+  // The narrow type of a frozen base is not that of the matmuls.
+  if (plan.frozen_type && bits_of(*words.type) < bits_of(DataType::kBf16)) {
+    words.type = DataType::kBf16;
+    words.scale_block.reset();
+    words.scale_rows = false;
+  }
   plan.type = *words.type;
   if (words.scale_block) plan.scale_block = words.scale_block;
   if (words.scale_rows) plan.scale_rows = true;
@@ -127,8 +133,21 @@ void read_type(RowReader& row, ParallelPlan& plan) {
     constexpr std::int64_t kMoments = 4;  // two in 16 bits, no weight beside the one that computes
     plan.gradient_bytes = 2;
     plan.optimizer_bytes = kMoments;
+    if (plan.optimizer_scratch_bytes > 0) plan.optimizer_scratch_bytes = kMoments / 2;
     plan.shared_master = false;
   }
+}
+
+// Kernels that take the place of eager ones: Liger's and Unsloth's, losses in chunks.
+void read_kernels(const RowReader& row, ParallelPlan& plan) {
+  const std::string words =
+      in_small_letters(fmt::format("{} {}", row.text("overlap"), row.text("other_metrics")));
+  const auto says = [&words](std::string_view part) { return contains(words, part); };
+  const bool liger = says("liger") || says("unsloth");
+  if (liger || says("fast-kernels") || says("fast_kernels")) plan.eager_elementwise = false;
+  const bool chunked = says("chunked cross") || says("chunked ce") || says("cut cross") ||
+                       says("cut_cross") || says("fused linear cross") || says("linear_cross_entropy");
+  if (liger || chunked) plan.loss = LossKernels::kChunked;
 }
 
 // Reads settings and remarks, in which one word stands for itself ("overlap-grad-reduce") or is
@@ -164,6 +183,7 @@ void read_overlap(const RowReader& row, ParallelPlan& plan) {
       (overlap.says("compile") && !overlap.says("nocompile") && !overlap.says("notorch.compile")) ||
       size_of(plan.type) < size_of(plan.activations());
   if (compiled) plan.eager_elementwise = false;
+  read_kernels(row, plan);
 }
 
 // Adapters and schedules that split the backward have no exchange in pieces, and without sequence
@@ -252,6 +272,18 @@ AdapterWords adapter_words(const RowReader& row) {
   return words;
 }
 
+// Returns the type of the frozen matrices that a row names: "QLoRA: NF4 base", "int4 base (GPTQ)", bitsandbytes.
+std::optional<DataType> frozen_type(const RowReader& row) {
+  const std::string words = in_small_letters(fmt::format(
+      "{} {} {}", row.text("dtype"), row.text("model"), row.text("other_metrics")));
+  const auto says = [&words](std::string_view part) { return contains(words, part); };
+  if (says("int8 base") || says("8-bit base") || says("load_in_8bit")) return DataType::kInt8;
+  const bool four = says("qlora") || says("q-lora") || says("nf4") || says("4-bit base") ||
+                    says("int4 base") || says("load_in_4bit") || says("peft-bnb") ||
+                    says("gptq");
+  return four ? std::optional(DataType::kInt4) : std::nullopt;
+}
+
 // NeMo's LoRA has a rank of 32 unless its recipe says otherwise
 // (nemo/collections/llm/peft/lora.py).
 void read_adapters(RowReader& row, ParallelPlan& plan) {
@@ -261,6 +293,10 @@ void read_adapters(RowReader& row, ParallelPlan& plan) {
   plan.lora_rank = words.rank.value_or(kUsualRank);
   if (!words.rank) row.assume(fmt::format("lora_rank: {}", kUsualRank));
   if (!words.places.empty()) plan.lora_modules = words.places;
+  if (const std::optional<DataType> frozen = frozen_type(row)) {
+    plan.frozen_type = frozen;
+    row.assume("frozen_dtype: " + std::string(name_of(*frozen)));
+  }
 }
 
 // Sets what the software's recipes of fine-tuning have and the row leaves open.
@@ -293,6 +329,7 @@ void read_offload(const RowReader& row, ParallelPlan& plan) {
   if (!offloads || plan.shared_master) return;
   plan.offload_optimizer = plan.host_optimizer = true;
   plan.overlap_parameters = false;
+  plan.optimizer_scratch_bytes = 0;
 }
 
 // Some tables name the dispatcher of tokens beside their other figures.

@@ -113,7 +113,16 @@ OpRef add_adam(Stage& stage, std::int64_t parameters, std::vector<Dependency> de
 
 OpRef add_optimizer(Stage& stage, std::vector<Dependency> dependencies) {
   if (stage.plan.optimizer == Optimizer::kAdam) {
-    return add_adam(stage, stage.updated_parameters(), std::move(dependencies));
+    const std::int64_t updated = stage.updated_parameters();
+    const OpRef adam = add_adam(stage, updated, std::move(dependencies));
+    const Bytes scratch(updated * stage.plan.optimizer_scratch_bytes);
+    if (scratch > Bytes(0)) {
+      for (const bool at_end : {false, true}) {
+        stage.builder.change_memory(
+            adam, {.category = MemoryCategory::kBuffers, .at_end = at_end, .bytes = scratch});
+      }
+    }
+    return adam;
   }
   // Without kernels the op takes no time. The parameters of the next step wait for it.
   return add_compute(stage, {}, "optimizer", std::move(dependencies));

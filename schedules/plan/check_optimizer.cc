@@ -22,6 +22,15 @@ void check_no_optimizer(const ParallelPlan& plan, Rules& rules) {
 }  // namespace
 
 void check_adapters(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  if (plan.frozen_type) {
+    const std::string type(name_of(*plan.frozen_type));
+    const bool narrow = bits_of(*plan.frozen_type) < bits_of(plan.weights());
+    rules.require(plan.lora_rank.has_value(), "frozen_dtype",
+                  "is " + type + ", but without lora_rank nothing is frozen: leave it out");
+    rules.require(!plan.lora_rank || narrow, "frozen_dtype",
+                  "is " + type + ", but weights are " + std::string(name_of(plan.weights())) +
+                      ": fp8, int8 or int4, or leave it out");
+  }
   if (!plan.lora_rank) {
     rules.require(
         plan.lora_modules == ParallelPlan{}.lora_modules, "lora_modules",
@@ -74,6 +83,11 @@ void check_accumulation(const ParallelPlan& plan, const ModelSpec& model, Rules&
 }
 
 void check_optimizer(const ParallelPlan& plan, Rules& rules) {
+  rules.require(plan.optimizer_scratch_bytes == 0 ||
+                    (plan.optimizer != Optimizer::kNone && !plan.offload_optimizer),
+                "optimizer_scratch_bytes",
+                "is " + std::to_string(plan.optimizer_scratch_bytes) +
+                    ", but no optimizer updates all parameters on the chip at once: 0");
   rules.require(plan.clip_gradients || !plan.post_validation, "post_validation",
                 "is true, but without clip_gradients there is no norm to wait for");
   rules.require(plan.pp != 1 || !plan.post_validation, "post_validation",

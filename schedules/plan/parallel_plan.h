@@ -259,9 +259,11 @@ struct ParallelPlan {
   // ---- optimizer, and what lives on the host ----
   std::optional<std::int64_t> lora_rank;  // unset: all parameters are trained
   std::vector<AdapterPlace> lora_modules = Adapters{}.places;
+  std::optional<DataType> frozen_type;  // of a block's frozen matrices; unset: weights()
   Optimizer optimizer = Optimizer::kAdam;
   std::int64_t optimizer_bytes = 12;  // per parameter
-  std::int64_t gradient_bytes = 4;    // per parameter
+  std::int64_t optimizer_scratch_bytes = 0;  // per parameter that it updates, while it runs
+  std::int64_t gradient_bytes = 4;           // per parameter
   bool separate_accumulation = false;
   bool hold_gradients = true;   // false: each is used up as soon as it is reduced
   bool free_gradients = false;  // by the optimizer; the next backward makes them again
@@ -305,7 +307,9 @@ struct ParallelPlan {
   // Whether operands of matmuls have scales for rows or for blocks of them.
   bool scales_rows() const { return scale_block || scale_rows || block_scales_of(type); }
   // REQUIRES: lora_rank.
-  Adapters adapters() const { return {.rank = *lora_rank, .places = lora_modules}; }
+  Adapters adapters() const {
+    return {.rank = *lora_rank, .places = lora_modules, .frozen = frozen_type};
+  }
   // Whether ops wait until the host has launched them.
   bool is_launched() const { return host_launch_cost && cuda_graphs != CudaGraphs::kStep; }
   bool divides_tokens() const { return sequence_parallel && tp > 1; }

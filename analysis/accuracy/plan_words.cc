@@ -173,6 +173,18 @@ std::optional<std::int64_t> zero_of_words(std::string_view text) {
   return meaning_of<std::int64_t>(words, kZeroWords);
 }
 
+bool fuses_attention(std::string_view text, bool usual) {
+  constexpr std::array<std::string_view, 9> kApart = {
+      "standard", "eager",        "noflash", "unfused", "vanilla", "useflashattnfalse",
+      "math",     "withoutflash", "naive"};
+  constexpr std::array<std::string_view, 9> kFused = {
+      "flash", "sdpa", "scaleddotproduct", "fused", "cudnn", "splash", "xformers", "mla", "te+"};
+  const std::string words = squeezed(text);
+  const auto says = [&words](std::string_view word) { return words.find(word) != words.npos; };
+  if (std::ranges::any_of(kApart, says)) return false;
+  return words == "te" || std::ranges::any_of(kFused, says) || usual;
+}
+
 std::optional<ScheduleName> schedule_of_words(std::string_view text) {
   const std::string words = squeezed(text);
   if (is_blank(text) || words == "none" || words.starts_with("1f1b")) {

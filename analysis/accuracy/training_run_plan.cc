@@ -72,8 +72,7 @@ void read_attention(const RowReader& row, const ModelSpec& model, ParallelPlan& 
     plan.sequence_parallel = says_yes(row.text("sequence_parallel")) || model.experts.routed > 0;
   }
   const std::string_view attention = row.text("attention");
-  if (attention.empty()) return;
-  plan.fused_attention = !attention.starts_with("standard");
+  if (!attention.empty()) plan.fused_attention = fuses_attention(attention, plan.fused_attention);
 }
 
 // 1F1B with several chunks a rank is interleaved; interleaved 1F1B has at least two.
@@ -148,6 +147,7 @@ void read_kernels(const RowReader& row, ParallelPlan& plan) {
   const bool chunked = says("chunked cross") || says("chunked ce") || says("cut cross") ||
                        says("cut_cross") || says("fused linear cross") || says("linear_cross_entropy");
   if (liger || chunked) plan.loss = LossKernels::kChunked;
+  if (says("loss not chunked")) plan.loss = LossKernels::kSeparate;
 }
 
 // Reads settings and remarks, in which one word stands for itself ("overlap-grad-reduce") or is

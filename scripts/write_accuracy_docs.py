@@ -2,10 +2,11 @@
 """Writes what measured training runs say into the repository: the tables of docs/accuracy.md, and the points of
 its picture (catalog/predictions/step_times.csv, which `stepsim figures` draws).
 
-    stepsim accuracy TABLE.csv --json FOLDER/TABLE.json     for each of the four tables
+    stepsim accuracy TABLE.csv --json FOLDER/TABLE.json     for each of the five tables
     scripts/write_accuracy_docs.py FOLDER
 
-The results are named calibration.json, public_validation.json, new_public.json and other_sources.json.
+The results are named calibration.json, public_validation.json, new_public.json, other_sources.json and
+further_sources.json.
 """
 import collections
 import json
@@ -17,17 +18,19 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "accuracy.md"
 POINTS = ROOT / "catalog" / "predictions" / "step_times.csv"
-TABLES = ["calibration", "public_validation", "new_public", "other_sources"]
+TABLES = ["calibration", "public_validation", "new_public", "other_sources", "further_sources"]
 METRICS = {"step_time_s": "step time", "memory_bytes": "memory"}
 HEAD = ["| source | metric | rows | left out | median | 90th percentile | mean | in the interval |",
         "|---|---|---|---|---|---|---|---|"]
 # The first that a source and a chip of the catalog begin with.
-GROUPS = [(("llm_foundry",), ("",), "llm-foundry, A100 and H100"),
+PYTORCH = ("fms", "fsdp_qlora", "gist_deepspeed", "qwen1", "telechat", "trl", "hf_blog", "ms_swift", "xtuner", "deepspeed",
+           "easycontext", "torchtitan", "torchao", "torchtune", "prime_rl", "nemo_automodel", "open_lm", "colossalai")
+GROUPS = [(PYTORCH, ("",), "Hugging Face, DeepSpeed, torchtitan, FSDP, GPUs"),
+          (("llm_foundry",), ("",), "llm-foundry, A100 and H100"),
           (("vtrain",), ("",), "vTrain (Megatron-LM), A100"),
-          (("",), ("v100", "a100"), "Megatron-LM, NeMo, torchtitan, fms-fsdp, V100 and A100"),
-          (("torchtitan", "fms"), ("",), "torchtitan and fms-fsdp, H100 and H200"),
+          (("",), ("v100", "a100", "a800"), "Megatron-LM, NeMo and others, V100 and A100"),
           (("",), ("tpu",), "MaxText, TPU v4 to Ironwood"),
-          (("",), ("h100", "h200"), "Megatron Core, NeMo, MaxText, H100 and H200"),
+          (("",), ("h100", "h200", "h800", "gh200"), "Megatron Core, NeMo, MaxText, H100 and H200"),
           (("",), ("b200", "b300", "gb200", "gb300"), "Megatron Core, NeMo, B200 to GB300"),
           (("",), ("",), "AMD, Gaudi, Trainium")]
 

@@ -91,9 +91,9 @@ enum class LossKernels : std::uint8_t {
   kSeparate,  // PyTorch: an fp32 copy, its log-softmax (kept, 4), and in the backward pass the
               // gradients of both; over a tensor group the exponentials too. PyTorch keeps the
               // block of the logits (t) reserved meanwhile, which fits nothing of 4
-  kChunked,   // the head and its loss for some tokens at a time, with their gradients (Liger's fused
-              // linear cross entropy): no logits. Keeps the gradient of the head's input. Its
-              // matmuls for the gradients are timed in the backward, though they run in the forward
+  kChunked,  // the head and its loss for some tokens at a time, with their gradients (Liger's fused
+             // linear cross entropy): no logits. Keeps the gradient of the head's input. Its
+             // matmuls for the gradients are timed in the backward, though they run in the forward
 };
 inline constexpr std::size_t kLossKernels = 4;
 std::string_view name_of(LossKernels kernels);  // "in_place"
@@ -216,8 +216,8 @@ struct LayerOp {
   std::int64_t parameters = 0;  // on this chip. Those of the S region are on every tensor rank;
                                 // those of the E region only on the ranks that share its experts
   std::int64_t borrowed = 0;    // further ones that an earlier layer owns
-  std::int64_t frozen = 0;      // further ones that are not trained: memory, and nothing else. Those
-                                // held narrower than others count as fewer
+  std::int64_t frozen = 0;  // further ones that are not trained: memory, and nothing else. Those
+                            // held narrower than others count as fewer
   // Bytes among `saved` that later layers read, too: no recompute drops them.
   Bytes lent{};
   // Bytes of the result before it, of all tokens, that cross the tensor group where the region

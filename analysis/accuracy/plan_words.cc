@@ -175,8 +175,8 @@ std::optional<std::int64_t> zero_of_words(std::string_view text) {
 
 bool fuses_attention(std::string_view text, bool usual) {
   constexpr std::array<std::string_view, 9> kApart = {
-      "standard", "eager",        "noflash", "unfused", "vanilla", "useflashattnfalse",
-      "math",     "withoutflash", "naive"};
+      "standard",          "eager", "noflash",      "unfused", "vanilla",
+      "useflashattnfalse", "math",  "withoutflash", "naive"};
   constexpr std::array<std::string_view, 9> kFused = {
       "flash", "sdpa", "scaleddotproduct", "fused", "cudnn", "splash", "xformers", "mla", "te+"};
   const std::string words = squeezed(text);

@@ -29,8 +29,8 @@ bool says_yes(std::string_view text);
 // Returns 0 if the text is blank or says that nothing is divided.
 std::optional<std::int64_t> zero_of_words(std::string_view text);
 
-// Returns whether attention is one kernel: "flash attention 2", "TE fused", SDPA, not "no flash attention" or
-// "standard (not flash)". `usual`: where a text says neither.
+// Returns whether attention is one kernel: "flash attention 2", "TE fused", SDPA, not "no flash
+// attention" or "standard (not flash)". `usual`: where a text says neither.
 bool fuses_attention(std::string_view text, bool usual);
 
 // Returns 1F1B if the text is blank, or says that it is not known which.

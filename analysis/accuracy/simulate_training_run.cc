@@ -106,8 +106,8 @@ RunPrediction simulate_first_that_fits(TrainingRun& run, const Cluster& cluster,
   return *first;
 }
 
-// The same. A loss that is known of the software alone is refuted if nothing fits with it: the logits
-// then go through it in chunks, if that fits.
+// The same. A loss that is known of the software alone is refuted if nothing fits with it: the
+// logits then go through it in chunks, if that fits.
 RunPrediction simulate_plausible(TrainingRun& run, const RunLimits& limits) {
   const Cluster cluster = cluster_for_steps(run.experiment, std::move(run.topology));
   LossKernels& loss = run.experiment.plan.loss;

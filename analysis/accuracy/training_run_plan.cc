@@ -145,7 +145,8 @@ void read_kernels(const RowReader& row, ParallelPlan& plan) {
   const bool liger = says("liger") || says("unsloth");
   if (liger || says("fast-kernels") || says("fast_kernels")) plan.eager_elementwise = false;
   const bool chunked = says("chunked cross") || says("chunked ce") || says("cut cross") ||
-                       says("cut_cross") || says("fused linear cross") || says("linear_cross_entropy");
+                       says("cut_cross") || says("fused linear cross") ||
+                       says("linear_cross_entropy");
   if (liger || chunked) plan.loss = LossKernels::kChunked;
   if (says("loss not chunked")) plan.loss = LossKernels::kSeparate;
 }
@@ -272,15 +273,15 @@ AdapterWords adapter_words(const RowReader& row) {
   return words;
 }
 
-// Returns the type of the frozen matrices that a row names: "QLoRA: NF4 base", "int4 base (GPTQ)", bitsandbytes.
+// Returns the type of the frozen matrices that a row names: "QLoRA: NF4 base", "int4 base (GPTQ)",
+// bitsandbytes.
 std::optional<DataType> frozen_type(const RowReader& row) {
-  const std::string words = in_small_letters(fmt::format(
-      "{} {} {}", row.text("dtype"), row.text("model"), row.text("other_metrics")));
+  const std::string words = in_small_letters(
+      fmt::format("{} {} {}", row.text("dtype"), row.text("model"), row.text("other_metrics")));
   const auto says = [&words](std::string_view part) { return contains(words, part); };
   if (says("int8 base") || says("8-bit base") || says("load_in_8bit")) return DataType::kInt8;
   const bool four = says("qlora") || says("q-lora") || says("nf4") || says("4-bit base") ||
-                    says("int4 base") || says("load_in_4bit") || says("peft-bnb") ||
-                    says("gptq");
+                    says("int4 base") || says("load_in_4bit") || says("peft-bnb") || says("gptq");
   return four ? std::optional(DataType::kInt4) : std::nullopt;
 }
 
@@ -365,7 +366,8 @@ void read_zero(RowReader& row, ParallelPlan& plan) {
     if (plan.zero > 0 && plan.replicas() > 1) {
       return row.assume(fmt::format("zero_stage: {}, as its software has it", plan.zero));
     }
-    plan.zero = plan.shared_master && plan.replicas() > 1 ? 3 : 0;
+    const bool divides = plan.shared_master || plan.fsdp_copies;
+    plan.zero = divides && plan.replicas() > 1 ? 3 : 0;
     if (plan.zero == 3) row.assume("zero_stage: 3, as its software divides weights");
     return;
   }

@@ -266,9 +266,8 @@ std::optional<std::int64_t> offloaded_layers(const std::string& words) {
 }
 
 bool leaves_open(const std::string& words) {
-  constexpr std::array kOpen = {"recipe dependent", "as needed", "remat (partial)",
-                                "not stated",       "not seen",  "not given",
-                                "not set"};
+  constexpr std::array kOpen = {"recipe dependent", "as needed", "remat (partial)", "not stated",
+                                "not seen",         "not given", "not set"};
   return is_blank(words) ||
          std::ranges::any_of(kOpen, [&words](const char* open) { return words.starts_with(open); });
 }

@@ -35,8 +35,8 @@ struct TypeWords {
 
 TypeWords type_of_words(std::string_view text);
 
-// Returns whether a text says that weights, gradients and the optimizer's moments are all in 16 bits: "pure
-// bf16", Lightning's "bf16-true", "mixed_precision no" of a model that was loaded so.
+// Returns whether a text says that weights, gradients and the optimizer's moments are all in 16
+// bits: "pure bf16", Lightning's "bf16-true", "mixed_precision no" of a model that was loaded so.
 bool is_pure(std::string_view text);
 
 // Returns whether a text says that no format is known: "not stated", "not stated (their script)".

@@ -88,7 +88,7 @@ class Plan(Part):
                  fused_attention: Optional[bool] = ...,
                  fused_elementwise: Optional[bool] = ...,
                  eager_elementwise: Optional[bool] = ...,
-                 loss: Optional[Literal["fused", "in_place", "separate"]] = ...,
+                 loss: Optional[Literal["fused", "in_place", "separate", "chunked"]] = ...,
                  metric_losses: Optional[int] = ...,
                  gradient_placeholders: Optional[bool] = ...,
                  sm_margin: Optional[int] = ...,
@@ -99,7 +99,9 @@ class Plan(Part):
                  optimizer: Optional[Literal["adam", "none"]] = ...,
                  lora_rank: Optional[int] = ...,
                  lora_modules: Optional[str] = ...,
+                 frozen_dtype: Optional[Literal["fp32", "bf16", "fp16", "fp8", "int8", "mxfp8", "mxfp4", "nvfp4", "int4", "fp8_block"]] = ...,
                  optimizer_bytes: Optional[int] = ...,
+                 optimizer_scratch_bytes: Optional[int] = ...,
                  gradient_bytes: Optional[int] = ...,
                  separate_accumulation: Optional[bool] = ...,
                  free_gradients: Optional[bool] = ...,
@@ -274,7 +276,8 @@ class Plan(Part):
             torch.compile: each cast, square, sum and product is a kernel. (default: false)
         loss: Kernels of the cross entropy. fused: fp32 in registers only. in_place: one fp32 copy of
             the logits (Megatron-LM). separate: up to three copies, four over a tensor group (PyTorch,
-            not compiled). (default: fused)
+            not compiled). chunked: with the head, some tokens at a time, so that no logits are kept
+            (Liger). (default: fused)
         metric_losses: Cross entropies that the trainer computes from the logits of each micro-batch
             beside the loss, for figures that it logs. (default: 0)
         gradient_placeholders: An empty tensor of each shape of a block's weights stays in memory, as
@@ -297,7 +300,12 @@ class Plan(Part):
             that is trained: the model is frozen.
         lora_modules: Projections that have adapters, joined by +: qkv (all in front of attention or of
             a state), out (their last), mlp (of dense MLPs and shared experts). (default: qkv+out+mlp)
+        frozen_dtype: Type in which the frozen matrices of a block are held and gathered. A kernel makes
+            them wide before each matmul (QLoRA, arXiv 2305.14314; its scales, 0.127 bits a value, count
+            for int4).
         optimizer_bytes: Bytes of optimizer state of a parameter. (default: 12)
+        optimizer_scratch_bytes: Bytes of a parameter that the optimizer needs beside its state while it
+            runs. (default: 0)
         gradient_bytes: Bytes of a gradient, in which it is accumulated and reduced. (default: 4)
         separate_accumulation: The gradients of a micro-batch are made in 16 bits, stay in memory, and
             are added to fp32 sums by kernels of their own (DeepSpeed's BF16_Optimizer). (default:

@@ -97,6 +97,10 @@ void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
   if (plan.zero() >= 2 || plan.lora_rank() > 0 || plan.has_inference() || !sums) {
     base.clear_separate_accumulation();
   }
+  if (plan.has_inference() || plan.optimizer() == "none" || plan.offload_optimizer()) {
+    base.clear_optimizer_scratch_bytes();
+  }
+  if (plan.has_inference()) base.clear_clip_gradients();
   if (plan.has_inference() || plan.state_bytes() == kStateWithoutGradients ||
       plan.separate_accumulation()) {
     base.clear_free_gradients();
@@ -106,7 +110,8 @@ void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
     base.clear_gradient_bytes();
   }
   // Software of FSDP divides weights, if the plan doesn't say otherwise.
-  if (!plan.has_zero() && base.shared_master() && !plan.has_inference()) base.set_zero(3);
+  const bool divides = base.shared_master() || base.fsdp_copies();
+  if (!plan.has_zero() && divides && !plan.has_inference()) base.set_zero(3);
   if (plan.optimizer() == "none") base.clear_shared_master();
   if (plan.has_inference() || (plan.has_zero() && plan.zero() != 3)) {
     base.clear_shared_master();

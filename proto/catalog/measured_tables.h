@@ -58,7 +58,7 @@ struct Software {
   std::string name;                  // "torchtitan 2024.12"
   std::vector<std::string> sources;  // beginnings of a source_id, or parts of a source_ref
   std::vector<std::string> also_called{};
-  std::vector<std::string> not_called{};  // words that no name of it has
+  std::vector<std::string> not_called{};                  // words that no name of it has
   std::vector<std::pair<std::string, std::string>> plan;  // keys of a plan and their values
   bool dropout = false;                                   // dropout of models without a gated MLP
   bool recomputes_as_needed = false;      // full recompute leaves out a block's last matmul

@@ -261,7 +261,7 @@ struct ParallelPlan {
   std::vector<AdapterPlace> lora_modules = Adapters{}.places;
   std::optional<DataType> frozen_type;  // of a block's frozen matrices; unset: weights()
   Optimizer optimizer = Optimizer::kAdam;
-  std::int64_t optimizer_bytes = 12;  // per parameter
+  std::int64_t optimizer_bytes = 12;         // per parameter
   std::int64_t optimizer_scratch_bytes = 0;  // per parameter that it updates, while it runs
   std::int64_t gradient_bytes = 4;           // per parameter
   bool separate_accumulation = false;

@@ -726,25 +726,27 @@ void add_optimizer(Table& table) {
                        "MLPerf's Llama 2 70B. Narrow matmuls beside the wide ones of an MLP cost a "
                        "tenth of a step.",
              .rules = "With lora_rank."});
-  table.add("frozen_dtype", &Plan::frozen_type,
-            {.help = "Type in which the frozen matrices of a block are held and gathered. A kernel "
-                     "makes them wide before each matmul (QLoRA, arXiv 2305.14314; its scales, "
-                     "0.127 bits a value, count for int4).",
-             .advice = "int4 for QLoRA: a quarter of the memory of the frozen model, and more time, "
-                       "as weights are made wide two or three times a micro-batch.",
-             .rules = "With lora_rank; narrower than weight_dtype.",
-             .unset = "weight_dtype"});
+  table.add(
+      "frozen_dtype", &Plan::frozen_type,
+      {.help = "Type in which the frozen matrices of a block are held and gathered. A kernel "
+               "makes them wide before each matmul (QLoRA, arXiv 2305.14314; its scales, "
+               "0.127 bits a value, count for int4).",
+       .advice = "int4 for QLoRA: a quarter of the memory of the frozen model, and more time, "
+                 "as weights are made wide two or three times a micro-batch.",
+       .rules = "With lora_rank; narrower than weight_dtype.",
+       .unset = "weight_dtype"});
   table.add("optimizer_bytes", &Plan::optimizer_bytes, Limits::between(1, kMostBytesOfAParameter),
             {.help = "Bytes of optimizer state of a parameter.",
              .advice = "12: an fp32 weight and two fp32 moments. 8: no master weight. 6: moments "
                        "in one byte each.",
              .rules = "Not with optimizer none."});
-  table.add("optimizer_scratch_bytes", &Plan::optimizer_scratch_bytes,
-            Limits::between(0, kMostBytesOfAParameter),
-            {.help = "Bytes of a parameter that the optimizer needs beside its state while it runs.",
-             .advice = "4 for PyTorch's Adam by lists of tensors (foreach, its default): a copy of "
-                       "one moment; 2 if moments are in 16 bits. 0 for fused ones.",
-             .rules = "Not with optimizer none or offload_optimizer."});
+  table.add(
+      "optimizer_scratch_bytes", &Plan::optimizer_scratch_bytes,
+      Limits::between(0, kMostBytesOfAParameter),
+      {.help = "Bytes of a parameter that the optimizer needs beside its state while it runs.",
+       .advice = "4 for PyTorch's Adam by lists of tensors (foreach, its default): a copy of "
+                 "one moment; 2 if moments are in 16 bits. 0 for fused ones.",
+       .rules = "Not with optimizer none or offload_optimizer."});
   table.add("gradient_bytes", &Plan::gradient_bytes, Limits::choice_of({{2, "bf16"}, {4, "fp32"}}),
             {.help = "Bytes of a gradient, in which it is accumulated and reduced.",
              .advice = "2 halves the memory and the bytes of the reduction."});

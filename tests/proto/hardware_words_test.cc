@@ -68,7 +68,7 @@ TEST(HardwareWordsTest, FindsTheChipThatANameMeans) {
     ASSERT_NE(found, nullptr) << name;
     EXPECT_EQ(found->chip, chip) << name;
   }
-  for (const char* name : {"", "GPU", "80GB", "SXM", "8x", "TPU", "TPU v5", "RTX", "RTX 3090",
+  for (const char* name : {"", "GPU", "80GB", "SXM", "8x", "TPU", "TPU v5", "RTX", "RTX 2080",
                            "RTX PRO 5000", "A100-SXM-64GB", "H100 NVL", "B100", "T4", "Ascend 910B",
                            "Cerebras WSE-2", "H100 and A100", "a server", "40gb v4"}) {
     EXPECT_EQ(find_hardware(hardware, name), nullptr) << name;

@@ -222,6 +222,7 @@ std::vector<AccuracyRow> predict_training_runs(const CsvTable& table,
                                                const std::vector<Hardware>& hardware,
                                                const PredictOptions& options) {
   const MeasuredCatalog catalog{.hardware = hardware,
+                                .machines = load_machines(),
                                 .software = load_software(),
                                 .models = load_measured_models(),
                                 .catalog = load_catalog_models()};

@@ -29,12 +29,25 @@ Bandwidth* card_of(TopologySpec& topology) {
   return rails == nullptr ? nullptr : &rails->nic_bandwidth;
 }
 
-void set_cards(RowReader& row, ClusterSpec& cluster) {
+// Returns the machine that a row names, be it in what it says of its network or of its chips.
+const Machine* machine_of(const RowReader& row, const std::vector<Machine>& machines) {
+  for (const char* column : {"inter_node", "intra_node", "chip"}) {
+    if (const Machine* const machine = find_machine(machines, row.text(column))) return machine;
+  }
+  return nullptr;
+}
+
+void set_cards(RowReader& row, const std::vector<Machine>& machines, ClusterSpec& cluster) {
   Bandwidth* const card = card_of(cluster.topology);
   const std::int64_t chips = row.integer_or("chips_per_node", 8);
   if (card == nullptr) return;
   const auto node = network_of_node(row.text("inter_node"), chips, *card);
-  if (!node) return row.assume("network of a node: the catalog's");
+  if (!node) {
+    const Machine* const machine = machine_of(row, machines);
+    if (machine == nullptr) return row.assume("network of a node: the catalog's");
+    *card = machine->network / static_cast<double>(chips);
+    return row.assume("network of a node: that of " + machine->names.front());
+  }
   *card = node->bandwidth / static_cast<double>(chips);
   if (!node->assumed.empty()) {
     row.assume("network of a node: " + std::string(node->assumed));
@@ -60,7 +73,8 @@ void set_power_limit(RowReader& row, ChipSpec& chip) {
 }
 
 ClusterSpec cluster_of_row(RowReader& row, const Hardware& hardware, const Software& software,
-                           const std::string& library, std::int64_t chips) {
+                           const std::vector<Machine>& machines, const std::string& library,
+                           std::int64_t chips) {
   if (hardware.cluster.empty()) {
     row.fail("the catalog has no cluster of " + hardware.chip);
     return {};
@@ -77,7 +91,7 @@ ClusterSpec cluster_of_row(RowReader& row, const Hardware& hardware, const Softw
   }
   ClusterSpec cluster = load_measured_cluster(
       {.cluster = name, .chip = hardware.chip, .software = software.name, .library = library});
-  if (chips > hardware.chips_per_node) set_cards(row, cluster);
+  if (chips > hardware.chips_per_node) set_cards(row, machines, cluster);
   set_power_limit(row, cluster.chip);
   return cluster;
 }
@@ -149,7 +163,7 @@ TrainingRun training_run(const CsvTable& table, std::size_t record, const Measur
   experiment.model = model_of_row(row, known, software);
   pad_vocabulary(software, row.integer_or("tp", 1), experiment.model);
   try {
-    experiment.cluster = cluster_of_row(row, *hardware, software, library, chips);
+    experiment.cluster = cluster_of_row(row, *hardware, software, catalog.machines, library, chips);
     experiment.plan =
         plan_of_row(row, experiment.model, software, chips, *hardware, run.recomputes);
     run.problem = row.problem();

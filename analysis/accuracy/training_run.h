@@ -26,6 +26,7 @@ namespace stepsim {
 // The catalog's entries for measured tables.
 struct MeasuredCatalog {
   std::vector<Hardware> hardware;
+  std::vector<Machine> machines;
   std::vector<Software> software;
   std::vector<MeasuredModel> models;
   std::vector<ModelSpec> catalog{};  // models of the catalog, for rows that only name one

@@ -31,6 +31,17 @@ struct Hardware {
 };
 std::vector<Hardware> load_hardware();
 
+// Machine is what a cloud lets under a name that says what its network carries.
+struct Machine {
+  std::vector<std::string> names;  // in small letters: "p4d", "a3-megagpu-8g"
+  Bandwidth network{};             // of all its chips together, one way
+};
+std::vector<Machine> load_machines();
+
+// Returns the first machine that a text names, in any letters; nullptr if there is none. A name
+// ends where its letters and digits end: p5 is in "p5.48xlarge", not in "p5en".
+const Machine* find_machine(const std::vector<Machine>& machines, std::string_view text);
+
 // Returns the entry that a name in a table stands for; nullptr if there is none. It is the one that
 // has the name as it stands, or else the first one that knows all of its words, of which one names
 // a chip or a machine ("NVIDIA A100-SXM4-40GB", "8x H100 SXM5"), or all are those of one of its

@@ -733,6 +733,7 @@ CsvTable one_run(const std::string& model, const std::string& detail,
 TrainingRun run_of(const CsvTable& table) {
   return training_run(table, 0,
                       {.hardware = load_hardware(),
+                       .machines = load_machines(),
                        .software = load_software(),
                        .models = load_measured_models(),
                        .catalog = load_catalog_models()},

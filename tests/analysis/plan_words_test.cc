@@ -100,10 +100,22 @@ TrainingRun run_with(const std::string& columns, const std::string& values) {
       << columns << "\nmine,H100,64,llama3-70b,4096,64,1,full,1.0," << values << "\n";
   return training_run(read_csv(path.string()), 0,
                       {.hardware = load_hardware(),
+                       .machines = load_machines(),
                        .software = load_software(),
                        .models = load_measured_models(),
                        .catalog = load_catalog_models()},
                       "");
+}
+
+TEST(PlanWordsTest, AMachineHasItsCloudsNetwork) {
+  const auto card = [](const std::string& network) {
+    const TrainingRun run = run_with("dp,inter_node", "64," + network);
+    EXPECT_EQ(run.problem, "") << network;
+    return std::get<DgxSuperPodSpec>(run.experiment.cluster.topology).nic_bandwidth.value() / 1e9;
+  };
+  EXPECT_EQ(card("A3 VM"), 12.5);
+  EXPECT_EQ(card("EFA (p5.48xlarge)"), 50);
+  EXPECT_EQ(card("A3 VM; 4x 100 Gb/s"), 6.25) << "a rate that is given goes first";
 }
 
 TEST(PlanWordsTest, InterleavedHasSeveralChunks) {

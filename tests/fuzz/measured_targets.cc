@@ -46,6 +46,7 @@ void check_rows(const std::vector<AccuracyRow>& rows) {
 
 void read_training_rows(std::string_view input) {
   static const MeasuredCatalog catalog{.hardware = load_hardware(),
+                                       .machines = load_machines(),
                                        .software = load_software(),
                                        .models = load_measured_models(),
                                        .catalog = load_catalog_models()};

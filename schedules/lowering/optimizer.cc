@@ -32,6 +32,20 @@ Bytes block_placeholders(const Stage& stage) {
   return values * size_of(stage.plan.weights());
 }
 
+// Returns the bytes of weights as narrow matmuls read them, which stay beside the weights.
+Bytes narrow_copies(const Stage& stage) {
+  const ParallelPlan& plan = stage.plan;
+  if (!plan.keep_narrow_weights || plan.zero == 3 || plan.round_weights) return Bytes(0);
+  std::int64_t values = 0;
+  for (const StageChunk& chunk : stage.chunks) {
+    for (const StageUnit& unit : chunk.units) values += unit.layer->narrow_weights;
+  }
+  const bool both_ways =
+      (plan.scales_rows() || plan.transpose_operands) && !plan.transpose_weights;
+  const std::int64_t copies = (both_ways ? 2 : 1) - (plan.weights() == plan.type ? 1 : 0);
+  return copies * bytes_of(values, plan.type);
+}
+
 OpRef add_compute(Stage& stage, const std::vector<Kernel>& kernels, const std::string& name,
                   std::vector<Dependency> dependencies) {
   OpDraft op{.stream = stage.compute, .kind = OpKind::kCompute};
@@ -71,6 +85,7 @@ void hold_model_state(Stage& stage, Bytes fixed_memory) {
       hold(MemoryCategory::kOptimizer, held * state, plan.zero >= 1);
     }
   }
+  stage.builder.hold(MemoryCategory::kParameters, narrow_copies(stage));
   if (plan.gradient_placeholders) {
     stage.builder.hold(MemoryCategory::kBuffers, block_placeholders(stage));
   }

@@ -448,6 +448,21 @@ Bytes gathered_gradient(const LayerOp& op, const ParallelPlan& plan, Bytes bound
   return narrow < boundary && plan.scales_rows() ? 2 * narrow : narrow;
 }
 
+namespace {
+
+// Returns the weights that matmuls narrower than the activations multiply.
+std::int64_t narrow_weights(const Layer& layer, const ParallelPlan& plan) {
+  if (bits_of(plan.type) >= bits_of(plan.activations())) return 0;
+  std::int64_t sum = 0;
+  for (const LayerOp& op : layer.ops) {
+    const Kernel* const matmul = weights_matmul(op);
+    if (matmul != nullptr && matmul->type == plan.type) sum += op.parameters + op.frozen;
+  }
+  return sum;
+}
+
+}  // namespace
+
 LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
                           bool is_last, const std::vector<OpExchange>& exchanges) {
   if (layer.ops.empty()) return {};
@@ -461,6 +476,7 @@ LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes bo
           .sequence_parameters = plan.divides_width() ? 0 : layer.parameters(Region::kSequence),
           .frozen = layer.frozen(),
           .frozen_experts = layer.frozen(Region::kExpert),
+          .narrow_weights = narrow_weights(layer, plan),
           .lent = layer.lent(),
           .input = first->saved - first->saved_inside};
 }

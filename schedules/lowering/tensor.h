@@ -48,6 +48,7 @@ struct LoweredLayer {
       0;                    // parameters of the S region, the same on every tensor rank
   std::int64_t frozen = 0;  // not trained, not among `parameters`; includes the next
   std::int64_t frozen_experts = 0;
+  std::int64_t narrow_weights = 0;  // trained or frozen, that narrow matmuls multiply
   Bytes lent{};   // what later layers read, too: kept whatever is made again
   Bytes input{};  // input of the layer on this chip, included in what its first compute step keeps
 

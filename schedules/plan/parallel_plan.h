@@ -238,6 +238,7 @@ struct ParallelPlan {
   bool current_scaling = false;
   bool gather_narrow = false;
   bool round_weights = false;
+  bool keep_narrow_weights = false;
   std::optional<std::int64_t> attention_result_bits;  // unset: the activations' type
   bool transpose_weights = false;
   bool transpose_operands = false;

@@ -597,6 +597,15 @@ void add_types(Table& table) {
             {.help = "Weights are rounded in the forward and in the backward of every micro-batch.",
              .advice = "true for torchao, whose weights are in fp32 or bf16. false: once a step, "
                        "which is not counted."});
+  table.add("keep_narrow_weights", &Plan::keep_narrow_weights,
+            {.help = "What narrow matmuls read of weights stays in memory from a step's first "
+                     "micro-batch on (Transformer Engine: is_first_microbatch): in both directions "
+                     "if rows or blocks have scales or with transpose_operands, else once. Weights "
+                     "of that type are one of these themselves.",
+             .advice = "true for Transformer Engine: a third of what bf16 weights and gradients "
+                       "take, or a sixth. Nothing changes without narrow matmuls, with zero = 3 or "
+                       "with round_weights.",
+             .rules = "Has no effect in inference."});
   table.add("activation_input_dtype", &Plan::activation_input_type,
             {.help = "Type in which the input of an MLP's activation function is kept for the "
                      "backward (Megatron-Core: activation-func-fp8-input-store).",

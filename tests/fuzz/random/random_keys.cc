@@ -217,6 +217,7 @@ void choose_narrow(Choices& choices, RandomJob& job) {
   if (is_transformer(job) && has_bytes(job) && choices.one_in(2)) plan.scale_block = 128;
   plan.current_scaling = choices.one_in(5);
   plan.gather_narrow = choices.one_in(4);
+  plan.keep_narrow_weights = choices.one_in(4);
   plan.round_weights = choices.one_in(5);
   plan.transpose_operands = choices.one_in(5);
   plan.transpose_weights = narrows && is_transformer(job) && choices.one_in(3);

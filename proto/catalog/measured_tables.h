@@ -62,8 +62,9 @@ struct SoftwareRecipe {
 // keeps of freed ones, also context and libraries (nvidia-smi).
 enum class MemoryFigure : std::uint8_t { kAllocated, kReserved, kDevice };
 
-// Of twelve public logs of Megatron-LM and what is made of it, which print tensors at the peak and what is reserved (in
-// the order of what is more: 0.6, 0.7, 0.8, 0.8, 2.5, 3.8, 5.4, 7.7, 14, 22, 38, 52 %): the middle.
+// Of twelve public logs of Megatron-LM and what is made of it, which print tensors at the peak and
+// what is reserved (in the order of what is more: 0.6, 0.7, 0.8, 0.8, 2.5, 3.8, 5.4, 7.7, 14, 22,
+// 38, 52 %): the middle.
 inline constexpr double kUnusedMemory = 0.05;
 
 struct Software {

@@ -40,8 +40,7 @@ Bytes narrow_copies(const Stage& stage) {
   for (const StageChunk& chunk : stage.chunks) {
     for (const StageUnit& unit : chunk.units) values += unit.layer->narrow_weights;
   }
-  const bool both_ways =
-      (plan.scales_rows() || plan.transpose_operands) && !plan.transpose_weights;
+  const bool both_ways = (plan.scales_rows() || plan.transpose_operands) && !plan.transpose_weights;
   const std::int64_t copies = (both_ways ? 2 : 1) - (plan.weights() == plan.type ? 1 : 0);
   return copies * bytes_of(values, plan.type);
 }

@@ -371,6 +371,29 @@ TEST(LowerTest, PlaceholdersOfWeightGradientsAreOneOfAShape) {
   EXPECT_EQ(resident(plan, MemoryCategory::kBuffers), Bytes(2 * (qkv + out + gate_up) / 2));
 }
 
+// The weights of a block's four matmuls in fp8, beside those in bf16: once, in both directions, or
+// only the other direction, where the weights are fp8 themselves. FSDP gathers them anew.
+TEST(LowerTest, NarrowWeightsAreKeptInTheDirectionsThatMatmulsRead) {
+  const std::int64_t layers = small_model().layers;
+  const std::int64_t weights = layers * (1024 * 512 + 512 * 512 + 2048 * 512 + 512 * 1024);
+  ParallelPlan plan = plan_of(1, 4, 1, 0);
+  plan.type = DataType::kFp8;
+  const Bytes wide = resident(plan, MemoryCategory::kParameters);
+  const auto more = [&] { return (resident(plan, MemoryCategory::kParameters) - wide).value(); };
+  plan.keep_narrow_weights = true;
+  EXPECT_EQ(more(), weights);
+  plan.transpose_operands = true;
+  EXPECT_EQ(more(), 2 * weights);
+  plan.round_weights = true;
+  EXPECT_EQ(more(), 0);
+  plan.round_weights = false;
+  plan.weight_type = DataType::kFp8;
+  EXPECT_EQ(more(), weights - parameter_count(small_model()));
+  plan.weight_type.reset();
+  plan.type = DataType::kBf16;
+  EXPECT_EQ(more(), 0);
+}
+
 // Hybrid sharding over 2 of 4 replicas: FSDP's (s - 1) P (2 w + g) m in each of two groups, and an
 // all-reduce of half the gradients over pairs: 2 (2 - 1) P/2 g for each of two parts.
 TEST(LowerTest, HybridShardingGathersInTheGroupAndSumsAcross) {

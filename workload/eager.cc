@@ -1,6 +1,8 @@
 #include "workload/eager.h"
 
-#include <iterator>
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -10,12 +12,14 @@ namespace stepsim {
 namespace {
 
 // A pass over all elements: values that it reads and writes of each, in the type of the activations
-// and in fp32.
+// and in fp32. `launches`: with kernels beside it that move next to nothing (one value a row), or
+// one for each tensor that it stands for.
 struct EagerPass {
   int narrow_reads = 0;
   int wide_reads = 0;
   int narrow_writes = 0;
   int wide_writes = 0;
+  int launches = 1;
 };
 using EagerPasses = std::vector<EagerPass>;
 
@@ -28,6 +32,11 @@ constexpr EagerPass kMap{.narrow_reads = 1, .narrow_writes = 1};
 constexpr EagerPass kProduct{.narrow_reads = 2, .narrow_writes = 1};
 constexpr EagerPass kSum{.narrow_reads = 1};
 
+constexpr EagerPass with_launches(EagerPass pass, int launches) {
+  pass.launches = launches;
+  return pass;
+}
+
 struct EagerKernels {
   EagerPasses forward;
   EagerPasses backward;
@@ -39,11 +48,13 @@ struct EagerKernels {
 
 const EagerKernels& rms_norm() {
   static const EagerKernels kKernels{
-      .forward = {kWiden, kWideMap, kWideSum, kWideMap, kNarrow, kMap},
+      // The mean, epsilon and the root are three launches.
+      .forward = {kWiden, kWideMap, with_launches(kWideSum, 3), kWideMap, kNarrow, kMap},
       // Weight: gradient of its input, its own product and sum. Cast. Scale: gradient of the
-      // values, of the scale, and through the square. Sum of both, cast.
-      .backward = {kMap, kProduct, kSum, kWiden, kWideMap, kWideProduct, kWideSum, kWideMap,
-                   kWideMap, kWideProduct, kNarrow},
+      // values, of the scale (with the root's three products and the mean's division), and through
+      // the square. Sum of both, cast.
+      .backward = {kMap, kProduct, kSum, kWiden, kWideMap, kWideProduct, with_launches(kWideSum, 5),
+                   kWideMap, kWideMap, kWideProduct, kNarrow},
       // The values in fp32, for square and scale, and rounded, for the weight; not the input.
       .kept_narrow = 0,
       .kept_wide = 1};
@@ -51,8 +62,12 @@ const EagerKernels& rms_norm() {
 }
 
 const EagerKernels& rotation() {
-  static const EagerKernels kKernels{.forward = {kWiden, kWideMap, kNarrow},
-                                     .backward = {kWiden, kWideMap, kNarrow}};
+  // Queries and keys, each by two products, a negation, a join and a sum (rotate_half of Hugging
+  // Face); their gradients by eight launches.
+  static const EagerKernels kKernels{
+      .forward = {with_launches(kWiden, 4), with_launches(kWideMap, 2), with_launches(kNarrow, 4)},
+      .backward = {with_launches(kWiden, 6), with_launches(kWideMap, 4),
+                   with_launches(kNarrow, 6)}};
   return kKernels;
 }
 
@@ -90,13 +105,38 @@ std::vector<Kernel> in_passes(const std::vector<Kernel>& kernels, std::string_vi
       part.flops = Flops(static_cast<double>(elements));
       part.read = pass.narrow_reads * narrow + pass.wide_reads * wide;
       part.written = pass.narrow_writes * narrow + pass.wide_writes * wide;
+      part.launches = static_cast<std::uint16_t>(pass.launches);
       result.push_back(part);
     }
   }
   return result;
 }
 
+// Matrices that stand side by side are multiplied one by one, and what they give back to their
+// common input is added up. Adding to gradients is a launch of its own, as is each of the two
+// kernels around attention's backward.
+void launch_one_by_one(LayerOp& op, DataType type) {
+  const auto matrices = static_cast<std::uint16_t>(std::max<std::size_t>(1, op.columns.size()));
+  for (std::vector<Kernel>* const kernels :
+       {&op.forward, &op.again, &op.input_gradient, &op.weight_gradient}) {
+    for (Kernel& kernel : *kernels) {
+      if (kernel.kind == KernelKind::kAttentionBackward) kernel.launches = 3;
+      if (kernel.kind != KernelKind::kMatmul) continue;
+      kernel.launches = static_cast<std::uint16_t>(kernel.accumulates ? 2 * matrices : matrices);
+    }
+  }
+  if (op.input_gradient.empty() || matrices == 1) return;
+  Kernel sum = op.input_gradient.front();
+  sum = {.name = sum.name, .kind = KernelKind::kElementwise, .type = type};
+  const std::int64_t elements = op.saved_input.value() / size_of(type).value();
+  sum.flops = Flops(static_cast<double>(elements));
+  sum.read = 2 * bytes_of(elements, type);
+  sum.written = bytes_of(elements, type);
+  for (std::uint16_t i = 1; i < matrices; ++i) op.input_gradient.push_back(sum);
+}
+
 void make_eager(LayerOp& op, const ModelSpec& model, DataType type) {
+  launch_one_by_one(op, type);
   const EagerKernels* const eager = eager_kernels(op, model);
   if (eager == nullptr) return;
   const std::int64_t elements = op.forward.front().written.value() / size_of(type).value();

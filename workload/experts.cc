@@ -209,6 +209,9 @@ Kernel sort_copies(std::int64_t rows, std::int64_t width, DataType type) {
 // The matmuls of a projection of all experts, or of their gradients.
 enum class Product : std::uint8_t { kForward, kInputGradient, kWeightGradient };
 
+// A loop of a library launches as many matmuls as fast as the framework calls one kernel.
+constexpr std::int64_t kLaunchesOfALoop = 3;
+
 // Multiplies expert after expert. Nothing hides that the last tiles of a matmul add to accumulators
 // in memory, as the next expert's matmul begins behind it.
 void multiply_one_by_one(Product product, std::string_view name, const DataTypes& types,
@@ -217,12 +220,15 @@ void multiply_one_by_one(Product product, std::string_view name, const DataTypes
   for (std::int64_t expert = 0; expert < all.groups; ++expert) {
     const std::int64_t rows = all.rows / all.groups + (expert < all.rows % all.groups ? 1 : 0);
     if (rows == 0) continue;
+    const std::uint16_t launches = expert % kLaunchesOfALoop == 0 ? 1 : 0;
     if (product != Product::kWeightGradient) {
       kernels.push_back(matmul(name, own, {.m = rows, .n = all.n, .k = all.k}));
+      kernels.back().launches = launches;
       continue;
     }
     Kernel kernel = matmul(name, own, {.m = all.n, .n = all.k, .k = rows});
     kernel.written = Bytes(0);
+    kernel.launches = launches;
     kernels.push_back(kernel);
     kernels.push_back(elementwise(
         name, types.gradients, {.elements = all.n * all.k, .reads = 1, .writes = 1, .flops = 1}));

@@ -20,7 +20,11 @@ struct Meaning {
 };
 
 // The first that a text has counts.
-constexpr std::array<Meaning<std::int64_t>, 24> kZeroWords = {{
+constexpr std::array<Meaning<std::int64_t>, 28> kZeroWords = {{
+    {"optimgradsparams", 3},  // Megatron-FSDP: data_parallel_sharding_strategy
+    {"optimgrads", 2},
+    {"strategyoptim", 1},
+    {"strategy:optim", 1},
     {"optimizer+gradient", 2},  // "FSDP: optimizer+gradient" is PyTorch's SHARD_GRAD_OP
     {"shardgradop", 2},
     {"zero3", 3},

@@ -12,6 +12,7 @@
 #include "analysis/accuracy/slice_words.h"
 #include "analysis/accuracy/training_run_model.h"
 #include "analysis/accuracy/training_run_plan.h"
+#include "analysis/accuracy/type_words.h"
 #include "schedules/plan/domain_share.h"
 #include "schedules/plan/plan_fields.h"
 #include "sim/base/error.h"
@@ -141,6 +142,18 @@ void assume_placement(TrainingRun& run) {
                         std::to_string(domain) + " chips of a domain");
 }
 
+// A row without a type on a chip without bf16 ran in fp16.
+void use_type_of_chip(RowReader& row, Experiment& experiment) {
+  const ChipSpec& chip = experiment.cluster.chip;
+  const std::string_view text = row.text("dtype");
+  if (!text.empty() && !leaves_type_open(text)) return;
+  if (chip.peak_of(DataType::kBf16).value() > 0 || chip.peak_of(DataType::kFp16).value() == 0) {
+    return;
+  }
+  experiment.plan.type = DataType::kFp16;
+  row.assume("dtype: fp16, as the chip has no bf16");
+}
+
 }  // namespace
 
 TrainingRun training_run(const CsvTable& table, std::size_t record, const MeasuredCatalog& catalog,
@@ -166,6 +179,7 @@ TrainingRun training_run(const CsvTable& table, std::size_t record, const Measur
     experiment.cluster = cluster_of_row(row, *hardware, software, catalog.machines, library, chips);
     experiment.plan =
         plan_of_row(row, experiment.model, software, chips, *hardware, run.recomputes);
+    use_type_of_chip(row, experiment);
     run.problem = row.problem();
     run.assumed = row.assumed();
     if (run.problem.empty()) check_and_build(run);

@@ -374,11 +374,25 @@ void read_zero(RowReader& row, ParallelPlan& plan) {
   const auto zero = zero_of_words(words);
   if (!zero) row.assume(fmt::format("zero_stage \"{}\" is not known: 0", words));
   plan.zero = static_cast<int>(zero.value_or(0));
+  if (contains(in_small_letters(words), "reshard never")) plan.reshard_after_forward = false;
   // PyTorch's SHARD_GRAD_OP: what FSDP has gathered for the forward stays until the backward.
   if (plan.zero == 2 && plan.shared_master) {
     plan.zero = 3;
     plan.reshard_after_forward = false;
   }
+}
+
+// DeepSpeed without ZeRO divides the optimizer's state in bf16 all the same, and keeps gradients in
+// fp32 beside those of a micro-batch (deepspeed/runtime/bf16_optimizer.py).
+void read_bf16_optimizer(RowReader& row, ParallelPlan& plan) {
+  const bool is_deepspeed = contains(in_small_letters(row.text("software")), "deepspeed") ||
+                            contains(in_small_letters(row.text("zero_stage")), "deepspeed");
+  if (!is_deepspeed || plan.zero != 0 || plan.type != DataType::kBf16 || plan.replicas() == 1 ||
+      plan.lora_rank || row.text("zero_stage").empty()) {
+    return;
+  }
+  plan.zero = 1;
+  row.assume("zero_stage: 1, as DeepSpeed's BF16_Optimizer");
 }
 
 // Returns "NeMo" for the key "framework=" in "framework=NeMo;release=24.11".
@@ -523,6 +537,7 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
   read_schedule(row, model.layers, plan);
   read_layout(row, model.layers, plan);
   read_type(row, plan);
+  read_bf16_optimizer(row, plan);
   guesses = read_recompute(row, model.layers, plan);
   if (software.recomputes_as_needed && model.experts.routed == 0) {
     recompute_as_needed(plan, guesses);

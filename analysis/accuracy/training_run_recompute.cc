@@ -308,7 +308,8 @@ std::vector<RecomputeGuess> by_one_word(RowReader& row, const std::string& words
   for (const std::string& name : names_in(words)) {
     if (is_word_of(name, {"false", "none", "null", "disabled"})) return {};
     const bool selective = contains(name, "selective");
-    if (!selective && !is_word_of(name, {"full", "true", "checkpoint_activations", "all"}))
+    if (!selective &&
+        !is_word_of(name, {"full", "fullac", "full_ac", "true", "checkpoint_activations", "all"}))
       continue;
     plan.recompute = selective ? Recompute::kSelective : Recompute::kFull;
     row.assume(fmt::format("recompute \"{}\": {}", row.text("recompute"), name_of(plan.recompute)));

@@ -10,15 +10,17 @@ namespace {
 // Words that don't tell chips apart. "v5" alone is no TPU (v5e, v5p, v5 lite) but a generation of
 // Azure's machines.
 constexpr auto kSaysNothing = std::to_array<std::string_view>(
-    {"accelerator", "accelerators", "ada",       "amazon",   "amd",       "ampere",   "aws",
-     "azure",       "baseboard",    "blackwell", "card",     "cards",     "chip",     "chips",
-     "cloud",       "cluster",      "coreweave", "cpu",      "dgx",       "ec2",      "edition",
-     "gcp",         "geforce",      "google",    "gpu",      "gpus",      "grace",    "habana",
-     "hgx",         "hopper",       "hpu",       "instance", "instances", "instinct", "intel",
-     "lambda",      "memory",       "module",    "node",     "nodes",     "nvidia",   "nd",
-     "nvl8",        "nvlink",       "oam",       "oci",      "oracle",    "pod",      "quadro",
-     "slice",       "superchip",    "superpod",  "system",   "tesla",     "the",      "ultra",
-     "ultraserver", "v5",           "vm",        "volta",    "with",      "x"});
+    {"accelerator", "accelerators", "ada",       "amazon",    "amd",         "ampere",
+     "aws",         "azure",        "baseboard", "blackwell", "card",        "cards",
+     "chip",        "chips",        "cloud",     "cluster",   "coreweave",   "cpu",
+     "dgx",         "ec2",          "edition",   "gcp",       "geforce",     "google",
+     "gpu",         "gpus",         "grace",     "habana",    "hgx",         "hopper",
+     "hpu",         "instance",     "instances", "instinct",  "intel",       "lambda",
+     "mb",          "memory",       "mib",       "module",    "node",        "nodes",
+     "nvidia",      "nd",           "nvl8",      "nvlink",    "oam",         "oci",
+     "oracle",      "pod",          "quadro",    "slice",     "superchip",   "superpod",
+     "system",      "tesla",        "the",       "ultra",     "ultraserver", "v5",
+     "vm",          "volta",        "with",      "x"});
 
 // Makers' names of families that tables write apart from the number after them.
 constexpr auto kFamilies =

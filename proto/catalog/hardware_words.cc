@@ -7,20 +7,22 @@
 namespace stepsim {
 namespace {
 
-// Words that don't tell chips apart. "v5" alone is no TPU (v5e, v5p, v5 lite) but a generation of
-// Azure's machines.
+// Words that don't tell chips apart. "v4" and "v5" alone are generations of Azure's machines; TPUs
+// are "tpuv4", "v5e", "v5p", "v5lite".
 constexpr auto kSaysNothing = std::to_array<std::string_view>(
-    {"accelerator", "accelerators", "ada",       "amazon",    "amd",         "ampere",
-     "aws",         "azure",        "baseboard", "blackwell", "card",        "cards",
-     "chip",        "chips",        "cloud",     "cluster",   "coreweave",   "cpu",
-     "dgx",         "ec2",          "edition",   "gcp",       "geforce",     "google",
-     "gpu",         "gpus",         "grace",     "habana",    "hgx",         "hopper",
-     "hpu",         "instance",     "instances", "instinct",  "intel",       "lambda",
-     "mb",          "memory",       "mib",       "module",    "node",        "nodes",
-     "nvidia",      "nd",           "nvl8",      "nvlink",    "oam",         "oci",
-     "oracle",      "pod",          "quadro",    "slice",     "superchip",   "superpod",
-     "system",      "tesla",        "the",       "ultra",     "ultraserver", "v5",
-     "vm",          "volta",        "with",      "x"});
+    {"accelerator", "accelerators", "ada",       "amazon",      "amd",
+     "ampere",      "aws",          "azure",     "baseboard",   "blackwell",
+     "card",        "cards",        "chip",      "chips",       "cloud",
+     "cluster",     "coreweave",    "cpu",       "dgx",         "ec2",
+     "edition",     "gcp",          "geforce",   "google",      "gpu",
+     "gpus",        "grace",        "habana",    "hgx",         "hopper",
+     "hpu",         "instance",     "instances", "instinct",    "intel",
+     "lambda",      "mb",           "memory",    "mib",         "module",
+     "node",        "nodes",        "nvidia",    "nd",          "nvl8",
+     "nvlink",      "oam",          "oci",       "oracle",      "pod",
+     "quadro",      "slice",        "superchip", "superpod",    "system",
+     "tesla",       "the",          "ultra",     "ultraserver", "v4",
+     "v5",          "vm",           "volta",     "with",        "x"});
 
 // Makers' names of families that tables write apart from the number after them.
 constexpr auto kFamilies =
@@ -127,12 +129,16 @@ std::vector<std::string> hardware_words(std::string_view name) {
         is_number(std::string_view(part).substr(0, times)) && is_letter(part[times + 1])) {
       part.erase(0, times + 1);
     }
-    if (part.starts_with("tpuv")) part.erase(0, 3);
+    if (part.starts_with("tpuv")) {
+      cut.emplace_back("tpu");
+      part.erase(0, 3);
+    }
     cut_form(std::move(part), cut);
   }
+  const bool is_tpu = std::ranges::find(cut, "tpu") != cut.end();
   std::vector<std::string> words;
   for (const std::string& word : joined(cut)) {
-    const std::string size = in_gigabytes(word);
+    const std::string size = word == "v4" && is_tpu ? "tpuv4" : in_gigabytes(word);
     if (!says_nothing(size)) words.push_back(size);
   }
   std::ranges::sort(words);

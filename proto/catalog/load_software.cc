@@ -90,11 +90,13 @@ constexpr std::int64_t kStateWithoutGradients = 10;  // bytes a parameter
 
 // Drops keys of the software that other keys of the plan rule out.
 void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
-  if (plan.zero() == 3) base.clear_gradient_bucket_parameters();  // FSDP has no buckets
-  if (plan.zero() == 2) base.clear_overlap_gradients();           // it always does
-  if (plan.zero() == 0 || plan.zero() == 3) base.clear_overlap_parameters();
+  if (plan.has_inference()) base.clear_zero();
+  const std::int64_t zero = plan.has_zero() ? plan.zero() : base.zero();
+  if (zero == 3) base.clear_gradient_bucket_parameters();  // FSDP has no buckets
+  if (zero == 2) base.clear_overlap_gradients();           // it always does
+  if (zero == 0 || zero == 3) base.clear_overlap_parameters();
   const bool sums = plan.gradient_bytes() != 2 && !plan.has_state_bytes() && plan.dtype() != "fp32";
-  if (plan.zero() >= 2 || plan.lora_rank() > 0 || plan.has_inference() || !sums) {
+  if (zero >= 2 || plan.lora_rank() > 0 || plan.has_inference() || !sums) {
     base.clear_separate_accumulation();
   }
   if (plan.has_inference() || plan.optimizer() == "none" || plan.offload_optimizer()) {

@@ -79,7 +79,10 @@ RecomputePolicy policy_of(const ParallelPlan& plan, const LayerOp& op) {
                : RecomputePolicy::kResult;
   }
   if (plan.recompute == Recompute::kAlternate) {
-    const bool stays = is_projection(op) || one_of(op.name, {"attention", "permute", "unpermute"});
+    // Grouped matmuls are not among the results that torchtitan keeps.
+    const bool stays = (is_projection(op) && op.region != Region::kExpert) ||
+                       op.name == "attention" ||
+                       (plan.ep > 1 && one_of(op.name, {"permute", "unpermute"}));
     return stays ? RecomputePolicy::kKeep : RecomputePolicy::kResult;
   }
   if (plan.recompute == Recompute::kAllBut) {

@@ -49,7 +49,8 @@ enum class Recompute : std::uint8_t {
   kNone,
   kSelective,  // some modules of each block
   kMatmuls,    // all but the results of matmuls with weights: norms, attention, activations
-  kAlternate,  // all but the results of attention and of every second matmul (torchtitan)
+  kAlternate,  // all but the results of attention and of every second matmul outside of routed
+               // experts (torchtitan)
   kAllBut,     // all but the results that are named (JAX's save_only_these_names)
   kFull,       // whole blocks: only their inputs are kept
 };

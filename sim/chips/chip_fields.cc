@@ -148,12 +148,19 @@ void add_attention_rows(FieldTable<Efficiency>& table) {
   table.add("attention_forward_fraction", &Efficiency::attention_forward_fraction,
             Limits::fraction(),
             {.help = "Fraction of the peak that the fused forward kernel of attention reaches on "
-                     "long sequences with heads of 128.",
+                     "long sequences with heads of 128. In training attention_training_fraction "
+                     "goes first.",
              .advice = "Fit this and the ramps to attention kernels of many shapes."});
   table.add("attention_backward_fraction", &Efficiency::attention_backward_fraction,
             Limits::fraction(),
             {.help = "The same of the backward kernel, which computes the scores again.",
              .advice = "It is usually lower than the forward's."});
+  table.add("attention_training_fraction", &Efficiency::attention_training_fraction,
+            Limits::fraction(),
+            {.help = "attention_forward_fraction in training, whose libraries have another kernel "
+                     "than those of serving.",
+             .advice = "Give it where the forward's was fitted to kernels of serving.",
+             .unset = "attention_forward_fraction"});
   table.add("attention_length_ramp", &Efficiency::attention_length_ramp, Limits::at_least(0),
             {.help = "Keys at which half of it is reached: s / (s + ramp).",
              .advice = "Fit it to short sequences. 0 loses nothing."});

@@ -62,6 +62,7 @@ struct Efficiency {
   std::vector<MatmulEfficiency> matmul_of{};  // types with values of their own, by weights, too
   double attention_forward_fraction = 1;
   double attention_backward_fraction = 1;
+  std::optional<double> attention_training_fraction{};  // unset: attention_forward_fraction
   double attention_length_ramp = 0;
   double attention_tile_ramp = 0;
   double attention_head_ramp = 0;

@@ -1265,7 +1265,7 @@ TEST(TrainingRunTest, WhatTheSoftwareChangesGoesOverTheChip) {
                {.cluster = "dgx-h100-8", .chip = "h100-sxm", .software = software, .library = ""})
         .chip;
   };
-  EXPECT_EQ(chip("torchtitan").efficiency.attention_forward_fraction, 0.37);
+  EXPECT_EQ(chip("torchtitan").efficiency.attention_training_fraction, 0.37);
 }
 
 }  // namespace

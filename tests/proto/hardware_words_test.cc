@@ -20,7 +20,7 @@ TEST(HardwareWordsTest, KeepsWhatTellsChipsApart) {
   EXPECT_EQ(hardware_words("GeForce RTX 4090"), Words{"rtx4090"});
   EXPECT_EQ(hardware_words("Google TPU v5 lite"), Words{"v5lite"});
   EXPECT_EQ(hardware_words("TPU-v5p-256"), Words{"v5p"});
-  EXPECT_EQ(hardware_words("tpuv4"), Words{"v4"});
+  EXPECT_EQ(hardware_words("tpuv4"), Words{"tpuv4"});
   EXPECT_EQ(hardware_words("Intel Gaudi 3 HPU"), Words{"gaudi3"});
   EXPECT_EQ(hardware_words("AWS trn2.48xlarge"), Words{"trn2.48xlarge"});
   EXPECT_EQ(hardware_words("8 GPUs."), Words{});

@@ -247,13 +247,13 @@ TEST_F(LoadExperimentTest, APlanMayNameItsSoftware) {
   EXPECT_EQ(experiment.plan.software, "torchtitan-2024.12");
   EXPECT_EQ(experiment.plan.loss, LossKernels::kSeparate);
   EXPECT_TRUE(experiment.plan.shared_master);
-  EXPECT_EQ(experiment.cluster.chip.efficiency.attention_forward_fraction, 0.37);
+  EXPECT_EQ(experiment.cluster.chip.efficiency.attention_training_fraction, 0.37);
 
   source.plan += ",loss=fused";
-  source.overrides = {"cluster.chip.efficiency.attention_forward_fraction=0.5"};
+  source.overrides = {"cluster.chip.efficiency.attention_training_fraction=0.5"};
   experiment = load_experiment(source);
   EXPECT_EQ(experiment.plan.loss, LossKernels::kFused) << "what is given goes first";
-  EXPECT_EQ(experiment.cluster.chip.efficiency.attention_forward_fraction, 0.5);
+  EXPECT_EQ(experiment.cluster.chip.efficiency.attention_training_fraction, 0.5);
   EXPECT_EQ(experiment.cluster.chip.efficiency.attention_backward_fraction, 0.35);
 
   source.plan = "software=nemo,zero=1";

@@ -15,8 +15,8 @@
 // node's.
 //
 // A network has one direction: bits that a node can send at a time. Management and storage networks
-// and the bandwidth inside a node don't count; of several rates of one card the largest does. Names of
-// machines that clouds let ("A3 Mega", "p5.48xlarge") are find_machine()'s.
+// and the bandwidth inside a node don't count; of several rates of one card the largest does. Names
+// of machines that clouds let ("A3 Mega", "p5.48xlarge") are find_machine()'s.
 
 #pragma once
 

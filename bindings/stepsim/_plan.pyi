@@ -81,6 +81,7 @@ class Plan(Part):
                  current_scaling: Optional[bool] = ...,
                  gather_narrow: Optional[bool] = ...,
                  round_weights: Optional[bool] = ...,
+                 keep_narrow_weights: Optional[bool] = ...,
                  activation_input_dtype: Optional[Literal["fp32", "bf16", "fp16", "fp8", "int8", "mxfp8", "mxfp4", "nvfp4", "int4", "fp8_block"]] = ...,
                  attention_result_bits: Optional[int] = ...,
                  transpose_weights: Optional[bool] = ...,
@@ -225,9 +226,9 @@ class Plan(Part):
             into the one that is reduced (PyTorch's FSDP2). (default: false)
         recompute: Activations that are dropped and made again before the backward. selective: the
             recompute_modules of each block. matmuls: all but the results of matmuls with weights.
-            alternate: all but the results of attention and of every second matmul (torchtitan).
-            all_but: all but the results in recompute_keep (JAX). full: whole blocks, of which only the
-            input is kept. (default: none)
+            alternate: all but the results of attention and of every second matmul outside of routed
+            experts (torchtitan). all_but: all but the results in recompute_keep (JAX). full: whole
+            blocks, of which only the input is kept. (default: none)
         recompute_modules: recompute selective: the modules that are made again, joined by +.
             norm+activation+latent_up is DeepSeek-V3's choice. (default: attention)
         recompute_keep: recompute all_but: the results that are kept, joined by +: qkv (queries, keys
@@ -260,6 +261,10 @@ class Plan(Part):
             communication_dtype. (default: false)
         round_weights: Weights are rounded in the forward and in the backward of every micro-batch.
             (default: false)
+        keep_narrow_weights: What narrow matmuls read of weights stays in memory from a step's first
+            micro-batch on (Transformer Engine: is_first_microbatch): in both directions if rows or
+            blocks have scales or with transpose_operands, else once. Weights of that type are one of
+            these themselves. (default: false)
         activation_input_dtype: Type in which the input of an MLP's activation function is kept for the
             backward (Megatron-Core: activation-func-fp8-input-store).
         attention_result_bits: Bits in which a value of attention's result is kept for the backward,

@@ -16,9 +16,8 @@ Cluster cluster_for_steps(const Experiment& experiment) {
 Cluster cluster_for_steps(const Experiment& experiment, BuiltTopology built) {
   Cluster cluster = build_cluster(experiment.cluster, std::move(built), experiment.plan.offloads());
   const ParallelPlan& plan = experiment.plan;
-  Efficiency& efficiency = cluster.chip.efficiency;
-  if (!plan.is_inference() && efficiency.attention_training_fraction) {
-    efficiency.attention_forward_fraction = *efficiency.attention_training_fraction;
+  if (!plan.is_inference()) {
+    cluster.chip.efficiency = cluster.chip.efficiency.in_training(plan.attention_library);
   }
   cluster.chip = with_sm_margin(sustained(slowest_of(plan.ranks(), cluster.chip)), plan.sm_margin);
   return cluster;

@@ -189,6 +189,35 @@ bool fuses_attention(std::string_view text, bool usual) {
   return words == "te" || std::ranges::any_of(kFused, says) || usual;
 }
 
+std::optional<AttentionLibrary> attention_library_of_words(std::string_view text,
+                                                           std::optional<AttentionLibrary> usual) {
+  constexpr std::array<Meaning<AttentionLibrary>, 17> kLibraries = {{
+      {"cudnn", AttentionLibrary::kCudnn},
+      {"flashattention4", AttentionLibrary::kFlash4},
+      {"flashattn4", AttentionLibrary::kFlash4},
+      {"fa4", AttentionLibrary::kFlash4},
+      {"flashattention3", AttentionLibrary::kFlash3},
+      {"flashattn3", AttentionLibrary::kFlash3},
+      {"fa3", AttentionLibrary::kFlash3},
+      {"flashattention2", AttentionLibrary::kFlash2},
+      {"flashattentionv2", AttentionLibrary::kFlash2},
+      {"flashattn2", AttentionLibrary::kFlash2},
+      {"flashattnv2", AttentionLibrary::kFlash2},
+      {"flash2", AttentionLibrary::kFlash2},
+      {"fa2", AttentionLibrary::kFlash2},
+      {"flashattention1", AttentionLibrary::kFlash1},
+      {"flashattentionv1", AttentionLibrary::kFlash1},
+      {"flashattnv1", AttentionLibrary::kFlash1},
+      {"fa1", AttentionLibrary::kFlash1},
+  }};
+  const std::string words = squeezed(text);
+  for (const auto& [word, library] : kLibraries) {
+    if (words.find(word) != words.npos) return library;
+  }
+  if (words.find("sdpa") == words.npos && words.find("scaleddotproduct") == words.npos) return {};
+  return usual.value_or(AttentionLibrary::kFlash2);
+}
+
 std::optional<ScheduleName> schedule_of_words(std::string_view text) {
   const std::string words = squeezed(text);
   if (is_blank(text) || words == "none" || words.starts_with("1f1b")) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "schedules/pipeline/schedule_name.h"
+#include "sim/chips/kernel.h"
 #include "workload/adapters.h"
 
 namespace stepsim {
@@ -32,6 +33,11 @@ std::optional<std::int64_t> zero_of_words(std::string_view text);
 // Returns whether attention is one kernel: "flash attention 2", "TE fused", SDPA, not "no flash
 // attention" or "standard (not flash)". `usual`: where a text says neither.
 bool fuses_attention(std::string_view text, bool usual);
+
+// Returns the library of attention kernels that a text names: "flash_attention_2", "FA4", cuDNN.
+// PyTorch's own, SDPA, is `usual`, or FlashAttention-2. nullopt: the text names none.
+std::optional<AttentionLibrary> attention_library_of_words(std::string_view text,
+                                                           std::optional<AttentionLibrary> usual);
 
 // Returns 1F1B if the text is blank, or says that it is not known which.
 std::optional<ScheduleName> schedule_of_words(std::string_view text);

@@ -73,6 +73,11 @@ void read_attention(const RowReader& row, const ModelSpec& model, ParallelPlan& 
   }
   const std::string_view attention = row.text("attention");
   if (!attention.empty()) plan.fused_attention = fuses_attention(attention, plan.fused_attention);
+  if (!plan.fused_attention) {
+    plan.attention_library.reset();
+  } else if (const auto named = attention_library_of_words(attention, plan.attention_library)) {
+    plan.attention_library = named;
+  }
 }
 
 // 1F1B with several chunks a rank is interleaved; interleaved 1F1B has at least two.

@@ -124,6 +124,10 @@ void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
   if (plan.pp() <= 1 || !batches) base.clear_batch_p2p();
   if (plan.tp() <= 1) base.clear_overlap_tensor();
   if (plan.ep() <= 1) base.clear_dispatch();
+  const bool fuses = plan.has_fused_attention()
+                         ? plan.fused_attention()
+                         : !base.has_fused_attention() || base.fused_attention();
+  if (plan.has_inference() || !fuses) base.clear_attention_library();
 }
 
 // A name may be written with dashes in place of spaces, as a shell likes it.

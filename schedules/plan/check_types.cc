@@ -55,6 +55,8 @@ void check_unused(const char* field, std::optional<DataType> given, DataType usu
 void check_of_decoders(const ParallelPlan& plan, Rules& rules) {
   const std::string none = ", but the model is an mlp_stack, which has no ";
   rules.require(plan.fused_attention, "fused_attention", "is false" + none + "attention: true");
+  rules.require(!plan.attention_library, "attention_library",
+                "is given" + none + "attention: leave it out");
   rules.require(plan.loss == LossKernels::kFused, "loss",
                 "is " + std::string(name_of(plan.loss)) + none + "loss: leave it out");
   rules.require(plan.metric_losses == 0, "metric_losses",
@@ -109,6 +111,16 @@ void check_rounding(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
                     ", whose chunks are merged into the result: 0, or cp = 1");
 }
 
+void check_attention(const ParallelPlan& plan, Rules& rules) {
+  if (!plan.attention_library) return;
+  const std::string is = "is " + std::string(name_of(*plan.attention_library));
+  rules.require(plan.fused_attention, "attention_library",
+                is + ", but fused_attention = false has no kernel of attention: leave it out, or "
+                     "fused_attention = true");
+  rules.require(!plan.is_inference(), "attention_library",
+                is + ", but inference has the kernels of a serving library: leave it out");
+}
+
 void check_margin(const ParallelPlan& plan, const ChipSpec& chip, Rules& rules) {
   const std::int64_t units = chip.communication.units;
   const std::string is = "is " + std::to_string(plan.sm_margin);
@@ -150,6 +162,7 @@ void check_types(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
     check_unused("combine_dtype", plan.combine_type, activations, sends_tokens,
                  "with ep = 1 no results travel", rules);
   }
+  check_attention(plan, rules);
   const std::optional<DataType> kept = plan.activation_input_type;
   rules.require(!kept || size_of(*kept) <= size_of(activations), "activation_input_dtype",
                 "is " + std::string(name_of(kept.value_or(activations))) +

@@ -244,6 +244,7 @@ struct ParallelPlan {
   bool transpose_weights = false;
   bool transpose_operands = false;
   bool fused_attention = true;
+  std::optional<AttentionLibrary> attention_library;  // unset: the chip's usual one
   std::string software;  // whose defaults hold (catalog/software); empty: none's
   bool fused_elementwise = true;
   bool eager_elementwise = false;

@@ -636,6 +636,14 @@ void add_types(Table& table) {
             {.help = "Attention is one kernel that keeps scores on the chip (FlashAttention).",
              .advice = "false: scores are written to memory and kept, which grows with the square "
                        "of the sequence."});
+  table.add("attention_library", &Plan::attention_library,
+            {.help = "Library of the fused attention kernels. A chip says how fast those are that "
+                     "differ from what training usually has on it (attention_of).",
+             .advice = "flash2 for PyTorch's own attention and for FlashAttention-2, which don't "
+                       "use the new matrix instructions of Hopper and Blackwell: there they reach "
+                       "about half and a quarter of what cuDNN, flash3 and flash4 do.",
+             .rules = "Training; needs fused_attention.",
+             .unset = "the chip's usual one"});
   table.add("fused_elementwise", &Plan::fused_elementwise,
             {.help = "Elementwise kernels that read the same data are fused.",
              .advice = "false: gradients are rounded by one kernel for each dimension, inputs of "

@@ -144,23 +144,30 @@ FieldTable<ElementwiseEfficiency> make_elementwise_fields() {
   return table;
 }
 
+FieldTable<AttentionEfficiency> make_attention_fields() {
+  FieldTable<AttentionEfficiency> table("AttentionEfficiency");
+  table.add("library", &AttentionEfficiency::library,
+            {.help = "Library that this is for.", .unset = "plans that name none"});
+  table.add("forward_fraction", &AttentionEfficiency::forward_fraction, Limits::fraction(),
+            {.help = "attention_forward_fraction of its kernels.", .required = true});
+  table.add("backward_fraction", &AttentionEfficiency::backward_fraction, Limits::fraction(),
+            {.help = "attention_backward_fraction of its kernels.", .required = true});
+  table.add("length_ramp", &AttentionEfficiency::length_ramp, Limits::at_least(0),
+            {.help = "attention_length_ramp of its kernels.", .unset = "attention_length_ramp"});
+  return table;
+}
+
 void add_attention_rows(FieldTable<Efficiency>& table) {
+  static const FieldTable<AttentionEfficiency> kAttention = make_attention_fields();
   table.add("attention_forward_fraction", &Efficiency::attention_forward_fraction,
             Limits::fraction(),
             {.help = "Fraction of the peak that the fused forward kernel of attention reaches on "
-                     "long sequences with heads of 128. In training attention_training_fraction "
-                     "goes first.",
+                     "long sequences with heads of 128. In training attention_of goes first.",
              .advice = "Fit this and the ramps to attention kernels of many shapes."});
   table.add("attention_backward_fraction", &Efficiency::attention_backward_fraction,
             Limits::fraction(),
             {.help = "The same of the backward kernel, which computes the scores again.",
              .advice = "It is usually lower than the forward's."});
-  table.add("attention_training_fraction", &Efficiency::attention_training_fraction,
-            Limits::fraction(),
-            {.help = "attention_forward_fraction in training, whose libraries have another kernel "
-                     "than those of serving.",
-             .advice = "Give it where the forward's was fitted to kernels of serving.",
-             .unset = "attention_forward_fraction"});
   table.add("attention_length_ramp", &Efficiency::attention_length_ramp, Limits::at_least(0),
             {.help = "Keys at which half of it is reached: s / (s + ramp).",
              .advice = "Fit it to short sequences. 0 loses nothing."});
@@ -177,6 +184,12 @@ void add_attention_rows(FieldTable<Efficiency>& table) {
              .advice = "Give it where units are wide (TPUs). The fractions are then those of heads "
                        "that fill the unit.",
              .unset = "heads of every size fill it"});
+  table.list("attention_of", &Efficiency::attention_of, kAttention,
+             {.help = "Attention in training, by the library that a plan names "
+                      "(attention_library).",
+              .advice = "Give one without a library where training usually has other kernels than "
+                        "those that attention_forward_fraction was fitted to.",
+              .rules = "No two of the same library."});
 }
 
 void add_memory_rows(FieldTable<Efficiency>& table) {

@@ -230,6 +230,20 @@ std::optional<double> Efficiency::memory_fraction_of(ElementwiseKind kind) const
   return own->memory_fraction;
 }
 
+Efficiency Efficiency::in_training(std::optional<AttentionLibrary> library) const {
+  Efficiency training = *this;
+  const auto entry_of = [this](std::optional<AttentionLibrary> wanted) {
+    return std::ranges::find(attention_of, wanted, &AttentionEfficiency::library);
+  };
+  auto own = entry_of(library);
+  if (own == attention_of.end()) own = entry_of(std::nullopt);
+  if (own == attention_of.end()) return training;
+  training.attention_forward_fraction = own->forward_fraction;
+  training.attention_backward_fraction = own->backward_fraction;
+  training.attention_length_ramp = own->length_ramp.value_or(attention_length_ramp);
+  return training;
+}
+
 Bandwidth CommunicationUnits::reduction_of(DataType type) const {
   const Reduction* own = entry_for(reduction, &Reduction::type, type);
   return own == nullptr ? Bandwidth(0) : own->throughput;
@@ -340,6 +354,8 @@ std::vector<Problem> check(const ChipSpec& spec) {
   find_repeated_matmuls(efficiency.matmul_of, problems);
   find_repeats(efficiency.elementwise_of, &ElementwiseEfficiency::kind, "efficiency.elementwise_of",
                "kind", problems);
+  find_repeats(efficiency.attention_of, &AttentionEfficiency::library, "efficiency.attention_of",
+               "library", problems);
   find_repeats(spec.communication.reduction, &Reduction::type, "communication.reduction", "type",
                problems);
   return problems;

@@ -57,16 +57,24 @@ struct ElementwiseEfficiency {
   double memory_fraction = 0;
 };
 
+// The fused attention kernels of training, as attention_..._fraction and attention_length_ramp.
+struct AttentionEfficiency {
+  std::optional<AttentionLibrary> library{};  // unset: where the plan names none
+  double forward_fraction = 0;
+  double backward_fraction = 0;
+  std::optional<double> length_ramp{};  // unset: attention_length_ramp
+};
+
 struct Efficiency {
   MatmulEfficiency matmul{};
   std::vector<MatmulEfficiency> matmul_of{};  // types with values of their own, by weights, too
   double attention_forward_fraction = 1;
   double attention_backward_fraction = 1;
-  std::optional<double> attention_training_fraction{};  // unset: attention_forward_fraction
   double attention_length_ramp = 0;
   double attention_tile_ramp = 0;
   double attention_head_ramp = 0;
   std::optional<std::int64_t> attention_matrix_width{};  // unset: heads of any size fill it
+  std::vector<AttentionEfficiency> attention_of{};       // of training
   double elementwise_fraction = 1;
   double memory_fraction = 1;
   std::vector<ElementwiseEfficiency> elementwise_of{};  // kinds with values of their own
@@ -77,6 +85,9 @@ struct Efficiency {
                                      std::optional<DataType> weights = std::nullopt) const;
   // Returns nullopt if memory_fraction holds for the kind.
   std::optional<double> memory_fraction_of(ElementwiseKind kind) const;
+  // Returns the efficiencies of a training step whose attention is that of `library`: of its entry
+  // in attention_of, else of the one without a library, else as they are.
+  Efficiency in_training(std::optional<AttentionLibrary> library) const;
 };
 
 // The share of the chip that a running communication kernel takes (0 where links are driven by

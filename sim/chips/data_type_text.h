@@ -10,6 +10,8 @@ namespace stepsim {
 
 template <>
 inline constexpr std::size_t kValuesOf<DataType> = kDataTypes;
+template <>
+inline constexpr std::size_t kValuesOf<AttentionLibrary> = kAttentionLibraries;
 
 // Returns "; did you mean bf16?" for "bfloat16", "float8_e4m3", "half", ...
 std::string hint_for_data_type(std::string_view text);

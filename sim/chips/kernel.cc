@@ -75,4 +75,10 @@ std::string_view name_of(ElementwiseKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
+std::string_view name_of(AttentionLibrary library) {
+  constexpr std::array<std::string_view, kAttentionLibraries> kNames{"flash1", "flash2", "flash3",
+                                                                     "flash4", "triton", "cudnn"};
+  return kNames[static_cast<std::size_t>(library)];
+}
+
 }  // namespace stepsim

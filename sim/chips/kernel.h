@@ -64,6 +64,19 @@ enum class ElementwiseKind : std::uint8_t {
 inline constexpr std::size_t kElementwiseKinds = 4;
 std::string_view name_of(ElementwiseKind kind);  // "norm"
 
+// Libraries of fused attention kernels for training, of which some run on several generations of
+// chips.
+enum class AttentionLibrary : std::uint8_t {
+  kFlash1,  // FlashAttention (Dao et al., arXiv 2205.14135)
+  kFlash2,  // FlashAttention-2 (Dao, arXiv 2307.08691), PyTorch's own, too
+  kFlash3,  // FlashAttention-3 (Shah et al., arXiv 2407.08608), for Hopper
+  kFlash4,  // FlashAttention-4, for Blackwell
+  kTriton,  // FlashAttention in Triton, as of 2023
+  kCudnn,
+};
+inline constexpr std::size_t kAttentionLibraries = 6;
+std::string_view name_of(AttentionLibrary library);  // "flash2"
+
 // Kernels are compared and deduplicated by value.
 struct Kernel {
   std::string_view name;  // a string literal: "qkv_projection"

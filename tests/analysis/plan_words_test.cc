@@ -107,6 +107,28 @@ TrainingRun run_with(const std::string& columns, const std::string& values) {
                       "");
 }
 
+TEST(PlanWordsTest, LibrariesOfAttentionAreNamed) {
+  using enum AttentionLibrary;
+  const std::vector<std::pair<std::string, std::optional<AttentionLibrary>>> texts = {
+      {"flash_attention_2", kFlash2},
+      {"Flash attention 2", kFlash2},
+      {"flash_attention2 + RMS kernel", kFlash2},
+      {"flash_attentionv1.0.8", kFlash1},
+      {"use_flash_attn: True (FlashAttention 1)", kFlash1},
+      {"varlen attention (FA4)", kFlash4},
+      {"Flash Attention 3; window pattern SSSL", kFlash3},
+      {"cudnn_flash_te", kCudnn},
+      {"flash (PyTorch SDPA)", kFlash2},
+      {"F.scaled_dot_product_attention, causal", kFlash2},
+      {"TE fused", std::nullopt},
+      {"flash attention", std::nullopt},
+      {"", std::nullopt}};
+  for (const auto& [text, library] : texts) {
+    EXPECT_EQ(attention_library_of_words(text, std::nullopt), library) << text;
+  }
+  EXPECT_EQ(attention_library_of_words("SDPA", kCudnn), kCudnn);
+}
+
 TEST(PlanWordsTest, AMachineHasItsCloudsNetwork) {
   const auto card = [](const std::string& network) {
     const TrainingRun run = run_with("dp,inter_node", "64," + network);

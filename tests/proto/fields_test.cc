@@ -74,6 +74,7 @@ std::string other_value(const AnyField& field) {
       {"inference", "decode"},
       {"recompute", "full"},
       {"loss", "separate"},
+      {"attention_library", "flash2"},
       {"host_launch_cost", "0.000010000000"},
       {"cuda_graphs", "blocks"},
       {"optimizer", "none"}};

@@ -247,14 +247,12 @@ TEST_F(LoadExperimentTest, APlanMayNameItsSoftware) {
   EXPECT_EQ(experiment.plan.software, "torchtitan-2024.12");
   EXPECT_EQ(experiment.plan.loss, LossKernels::kSeparate);
   EXPECT_TRUE(experiment.plan.shared_master);
-  EXPECT_EQ(experiment.cluster.chip.efficiency.attention_training_fraction, 0.37);
+  EXPECT_EQ(experiment.plan.attention_library, AttentionLibrary::kFlash2);
 
-  source.plan += ",loss=fused";
-  source.overrides = {"cluster.chip.efficiency.attention_training_fraction=0.5"};
+  source.plan += ",loss=fused,attention_library=cudnn";
   experiment = load_experiment(source);
   EXPECT_EQ(experiment.plan.loss, LossKernels::kFused) << "what is given goes first";
-  EXPECT_EQ(experiment.cluster.chip.efficiency.attention_training_fraction, 0.5);
-  EXPECT_EQ(experiment.cluster.chip.efficiency.attention_backward_fraction, 0.35);
+  EXPECT_EQ(experiment.plan.attention_library, AttentionLibrary::kCudnn);
 
   source.plan = "software=nemo,zero=1";
   EXPECT_EQ(load_experiment(source).plan.gradient_bucket_parameters, 134'217'728);

@@ -97,6 +97,9 @@ std::vector<Case> cases() {
   const Change node = [](ParallelPlan& plan) { plan.expert_node = 8; };
   const Change ep = [](ParallelPlan& plan) { plan.ep = 8; };
   const Change scores = [](ParallelPlan& plan) { plan.fused_attention = false; };
+  const Change flash2 = [](ParallelPlan& plan) {
+    plan.attention_library = AttentionLibrary::kFlash2;
+  };
   const Change metrics = [](ParallelPlan& plan) { plan.metric_losses = 2; };
   const Change in_place = [](ParallelPlan& plan) { plan.loss = LossKernels::kInPlace; };
   const Change matmuls = [](ParallelPlan& plan) { plan.recompute = Recompute::kMatmuls; };
@@ -178,6 +181,10 @@ std::vector<Case> cases() {
       {"expert_node", node, experts, "only dispatch = two_level", with(experts, two_level),
        with_experts(), with_experts()},
       {"fused_attention", scores, plan_of(1, 8, 1), "no attention", plan_of(1, 8, 1), mlp_stack()},
+      {"attention_library", flash2, with(plan_of(1, 8, 1), scores), "no kernel of attention",
+       plan_of(1, 8, 1)},
+      {"attention_library", flash2, plan_of(1, 8, 1), "no attention", plan_of(1, 8, 1),
+       mlp_stack()},
       {"loss", in_place, plan_of(1, 8, 1), "no loss", plan_of(1, 8, 1), mlp_stack()},
       {"metric_losses", metrics, plan_of(1, 8, 1), "no loss", plan_of(1, 8, 1), mlp_stack()},
       {"activation_input_dtype", narrow, plan_of(1, 8, 1), "no activation functions",

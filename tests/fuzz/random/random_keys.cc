@@ -231,6 +231,10 @@ void choose_attention_kernels(Choices& choices, ParallelPlan& plan) {
                                        plan.cp_mode == ContextMode::kZigzagRing);
   plan.fused_attention = is_ring || !choices.one_in(5);
   if (plan.fused_attention && plan.cp == 1 && choices.one_in(8)) plan.attention_result_bits = 12;
+  if (plan.fused_attention && choices.one_in(8)) {
+    plan.attention_library = choices.pick(
+        {AttentionLibrary::kFlash1, AttentionLibrary::kFlash2, AttentionLibrary::kCudnn});
+  }
 }
 
 bool may_be_frozen(const RandomJob& job) {

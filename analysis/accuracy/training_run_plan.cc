@@ -64,7 +64,15 @@ void read_sizes(RowReader& row, std::int64_t chips, ParallelPlan& plan) {
   if (row.text("micro_batch").empty()) row.assume("micro_batch: 1");
 }
 
-void read_attention(const RowReader& row, const ModelSpec& model, ParallelPlan& plan) {
+// FlashAttention came out in May 2022 (arXiv 2205.14135), and its kernels don't run on Volta.
+bool could_fuse_attention(const RowReader& row, std::string_view chip) {
+  const std::string_view release = row.text("release");
+  const bool is_date = release.starts_with("20") && release.size() >= 7 && release[4] == '-';
+  return !chip.starts_with("v100") && !(is_date && release.substr(0, 7) < "2022-06");
+}
+
+void read_attention(RowReader& row, const ModelSpec& model, std::string_view chip,
+                    ParallelPlan& plan) {
   if (plan.tp == 1) plan.overlap_tensor = false;
   if (plan.tp > 1) {
     // Without sequence parallelism all tensor ranks would send the same tokens to the experts,
@@ -72,7 +80,11 @@ void read_attention(const RowReader& row, const ModelSpec& model, ParallelPlan& 
     plan.sequence_parallel = says_yes(row.text("sequence_parallel")) || model.experts.routed > 0;
   }
   const std::string_view attention = row.text("attention");
-  if (!attention.empty()) plan.fused_attention = fuses_attention(attention, plan.fused_attention);
+  if (plan.fused_attention && !could_fuse_attention(row, chip)) {
+    plan.fused_attention = false;
+    if (!fuses_attention(attention, false)) row.assume("attention: not fused");
+  }
+  plan.fused_attention = fuses_attention(attention, plan.fused_attention);
   if (!plan.fused_attention) {
     plan.attention_library.reset();
   } else if (const auto named = attention_library_of_words(attention, plan.attention_library)) {
@@ -425,8 +437,15 @@ std::vector<std::string> name_words(std::string_view name) {
   return words;
 }
 
-// Returns whether a row's word is that of an entry: the same, or a release of it ("25.04" of "25").
+bool is_year(const std::string& word) {
+  return word.size() == 4 && word.starts_with("20") &&
+         word.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// Returns whether a row's word is that of an entry: the same, a release of it ("25.04" of "25"), or
+// a year up to it (an entry of 2023 is of software until then).
 bool is_release_or_word(const std::string& word, const std::string& of_entry) {
+  if (is_year(of_entry) && is_year(word)) return word <= of_entry;
   return word == of_entry || (std::isdigit(static_cast<unsigned char>(of_entry[0])) != 0 &&
                               word.starts_with(of_entry + "."));
 }
@@ -526,7 +545,7 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
   });
   if (on_chip != software.on_chips.end()) set_keys(software.name + ".chip", on_chip->plan, plan);
   read_sizes(row, chips, plan);
-  read_attention(row, model, plan);
+  read_attention(row, model, hardware.chip, plan);
   read_adapters(row, plan);
   read_tuning(row, model, software, plan);
   plan.allow_idle_chips = plan.ranks() % hardware.chips_per_node != 0;

@@ -409,6 +409,9 @@ void read_bf16_optimizer(RowReader& row, ParallelPlan& plan) {
     return;
   }
   plan.zero = 1;
+  // It adds the gradients of each backward to fp32 sums (deepspeed/runtime/bf16_optimizer.py).
+  plan.gradient_bytes = 4;
+  plan.separate_accumulation = true;
   row.assume("zero_stage: 1, as DeepSpeed's BF16_Optimizer");
 }
 

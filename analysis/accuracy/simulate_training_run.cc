@@ -106,23 +106,51 @@ RunPrediction simulate_first_that_fits(TrainingRun& run, const Cluster& cluster,
   return *first;
 }
 
-// The same. A loss that is known of the software alone is refuted if nothing fits with it: the
-// logits then go through it in chunks, if that fits.
+// Tries the run with another plan. Returns nullopt, and leaves the run as it was, if that doesn't
+// fit in memory.
+std::optional<RunPrediction> if_it_fits(TrainingRun& run, const ParallelPlan& plan,
+                                        std::string words, const Cluster& cluster,
+                                        const RunLimits& limits) {
+  const ParallelPlan before = std::exchange(run.experiment.plan, plan);
+  const std::size_t assumed = run.assumed.size();
+  const RunPrediction prediction = simulate_first_that_fits(run, cluster, limits);
+  if (prediction.fits) {
+    run.assumed.push_back(std::move(words));
+    return prediction;
+  }
+  run.experiment.plan = before;
+  run.assumed.resize(assumed);
+  return std::nullopt;
+}
+
+// The same. What the row leaves open is refuted if nothing fits with it: replicas then divide the
+// optimizer's state, or the logits go through a loss in chunks that is known of the software alone,
+// if that fits.
 RunPrediction simulate_plausible(TrainingRun& run, const RunLimits& limits) {
   const Cluster cluster = cluster_for_steps(run.experiment, std::move(run.topology));
-  LossKernels& loss = run.experiment.plan.loss;
+  const ParallelPlan read = run.experiment.plan;
   const std::size_t assumed = run.assumed.size();
-  RunPrediction prediction = simulate_first_that_fits(run, cluster, limits);
-  if (prediction.fits || loss != LossKernels::kSeparate) return prediction;
-  std::vector<std::string> said = run.assumed;
-  loss = LossKernels::kChunked;
+  const RunPrediction prediction = simulate_first_that_fits(run, cluster, limits);
+  if (prediction.fits) return prediction;
+  const ParallelPlan first = std::exchange(run.experiment.plan, read);
+  const std::vector<std::string> said = run.assumed;
   run.assumed.resize(assumed);
-  const RunPrediction chunked = simulate_first_that_fits(run, cluster, limits);
-  if (chunked.fits) {
-    run.assumed.emplace_back("loss: chunked, as the software's own does not fit");
-    return chunked;
+  if (run.zero_is_open && read.zero == 0 && read.replicas() > 1) {
+    ParallelPlan divided = read;
+    divided.zero = 1;
+    const auto fits =
+        if_it_fits(run, divided, "zero_stage: 1, as nothing fits without", cluster, limits);
+    if (fits) return *fits;
   }
-  run.assumed = std::move(said);
+  if (read.loss == LossKernels::kSeparate) {
+    ParallelPlan chunked = read;
+    chunked.loss = LossKernels::kChunked;
+    const auto fits = if_it_fits(run, chunked, "loss: chunked, as the software's own does not fit",
+                                 cluster, limits);
+    if (fits) return *fits;
+  }
+  run.experiment.plan = first;
+  run.assumed = said;
   return prediction;
 }
 

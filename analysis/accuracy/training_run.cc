@@ -179,6 +179,7 @@ TrainingRun training_run(const CsvTable& table, std::size_t record, const Measur
     experiment.cluster = cluster_of_row(row, *hardware, software, catalog.machines, library, chips);
     experiment.plan =
         plan_of_row(row, experiment.model, software, chips, *hardware, run.recomputes);
+    run.zero_is_open = leaves_zero_open(row.text("zero_stage"));
     use_type_of_chip(row, experiment);
     run.problem = row.problem();
     run.assumed = row.assumed();

@@ -40,6 +40,7 @@ struct TrainingRun {
   // first; empty: the row says what is recomputed.
   std::vector<std::string> assumed;
   std::vector<RecomputeGuess> recomputes;
+  bool zero_is_open = false;  // the row doesn't say whether replicas divide the optimizer's state
   MemoryFigure memory_figure = MemoryFigure::kDevice;  // unless the row says otherwise
   double unused_memory = kUnusedMemory;
 };

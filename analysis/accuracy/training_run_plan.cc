@@ -372,11 +372,6 @@ void read_masks(const RowReader& row, const ModelSpec& model, ParallelPlan& plan
   if (plan.mask_dispatch) plan.sort_copies = false;
 }
 
-bool leaves_zero_open(std::string_view words) {
-  const std::string small = in_small_letters(words);
-  return is_blank(words) || small.starts_with("not stated") || small.starts_with("not seen");
-}
-
 void read_zero(RowReader& row, ParallelPlan& plan) {
   const std::string_view words = row.text("zero_stage");
   if (leaves_zero_open(words)) {
@@ -496,6 +491,11 @@ bool may_be(const std::vector<std::string>& row, const std::vector<std::string>&
 }
 
 }  // namespace
+
+bool leaves_zero_open(std::string_view words) {
+  const std::string small = in_small_letters(words);
+  return is_blank(words) || small.starts_with("not stated") || small.starts_with("not seen");
+}
 
 bool trains_adapters(const RowReader& row) {
   const auto says = [&row](std::string_view column) { return says_lora(row.text(column)); };

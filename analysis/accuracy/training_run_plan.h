@@ -21,6 +21,9 @@ Software software_of(RowReader& row, const std::vector<Software>& known);
 // Returns whether the row says, in any column, that it trains adapters beside a frozen model.
 bool trains_adapters(const RowReader& row);
 
+// Returns whether the column zero_stage says nothing: blank, "not stated".
+bool leaves_zero_open(std::string_view words);
+
 // The columns override what the software does by default. The run has `chips` chips. Puts into
 // `guesses` what may be recomputed if the row leaves it open.
 ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software& software,

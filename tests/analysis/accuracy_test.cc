@@ -514,9 +514,12 @@ TEST(AccuracyTest, WhatIsRecomputedIsTheCheapestThatFits) {
           begin +
           "16,4096,14336,32,32000,4096,yes,no,64,32,8,1,not stated,bf16,1\n"
           "never," +
-          begin + "80,8192,28672,64,32000,4096,yes,no,16,1,1,8,,bf16,1\n"));
+          begin +
+          "80,8192,28672,64,32000,4096,yes,no,16,1,1,8,,bf16,1\n"
+          "divided," +
+          begin + "32,4096,14336,32,32000,4096,yes,no,16,1,1,8,full,bf16,1\n"));
   const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
-  ASSERT_EQ(rows.size(), 3U);
+  ASSERT_EQ(rows.size(), 4U);
   using Texts = std::vector<std::string>;
   EXPECT_EQ(rows[0].assumed, Texts{"recompute: none, the cheapest that fits"});
   EXPECT_EQ(rows[0].fits, true);
@@ -524,6 +527,30 @@ TEST(AccuracyTest, WhatIsRecomputedIsTheCheapestThatFits) {
   EXPECT_EQ(rows[1].fits, true);
   EXPECT_EQ(rows[2].assumed, Texts{"recompute: none, though no recompute fits"});
   EXPECT_EQ(rows[2].fits, false);
+  EXPECT_EQ(rows[3].assumed, Texts{"zero_stage: 1, as nothing fits without"});
+  EXPECT_EQ(rows[3].fits, true);
+}
+
+// FlashAttention does not run on Volta, and was not there before June 2022.
+TEST(AccuracyTest, AttentionIsFusedWhereItCouldBe) {
+  const CsvTable table = read_csv(write_table(
+      "fused.csv",
+      "id,source_id,chip,chip_count,model,layers,hidden,ffn,heads,vocab,seq_len,gated_mlp,moe,"
+      "global_batch,micro_batch,tp,dp,recompute,dtype,step_time_s,attention,software,release\n"
+      "old,mine,A100,1,toy,2,1024,4096,8,32000,8192,no,no,1,1,1,1,none,fp16,1,,own,2021-05\n"
+      "new,mine,A100,1,toy,2,1024,4096,8,32000,8192,no,no,1,1,1,1,none,fp16,1,,own,2024-05\n"
+      "volta,mine,V100,1,toy,2,1024,4096,8,32000,8192,no,no,1,1,1,1,none,fp16,1,,own,2024-05\n"
+      "said,mine,V100,1,toy,2,1024,4096,8,32000,8192,no,no,1,1,1,1,none,fp16,1,SDPA,own,\n"));
+  const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
+  ASSERT_EQ(rows.size(), 4U);
+  const auto is_apart = [&rows](std::size_t row) {
+    return std::ranges::count(rows[row].assumed, "attention: not fused") > 0;
+  };
+  EXPECT_TRUE(is_apart(0));
+  EXPECT_FALSE(is_apart(1));
+  EXPECT_TRUE(is_apart(2));
+  EXPECT_FALSE(is_apart(3));
+  EXPECT_GT(*rows[0].predicted, *rows[1].predicted);
 }
 
 // Rows of several runs, some alike, some that can't run.
@@ -1265,7 +1292,8 @@ TEST(TrainingRunTest, WhatTheSoftwareChangesGoesOverTheChip) {
                {.cluster = "dgx-b200-8", .chip = "b200", .software = software, .library = ""})
         .chip;
   };
-  EXPECT_LT(chip("megatron-core simumax").efficiency.matmul.peak_fraction, chip("").efficiency.matmul.peak_fraction);
+  EXPECT_LT(chip("megatron-core simumax").efficiency.matmul.peak_fraction,
+            chip("").efficiency.matmul.peak_fraction);
 }
 
 }  // namespace

@@ -143,7 +143,8 @@ const Format* format_of_text(const std::string& small) {
 bool is_pure(std::string_view text) {
   constexpr auto kWords = std::to_array<std::string_view>(
       {"bf16-true", "bf16_true", "pure bf16", "pure fp16", "full bf16", "all in bf16",
-       "mixed_precision no", "mixed_precision: no", "weights, adam", "weights loaded in b"});
+       "mixed_precision no", "mixed_precision: no", "weights, adam", "weights loaded in b",
+       "training.dtype=bfloat16", "training.dtype bfloat16"});
   const std::string small = in_small_letters(text);
   return std::ranges::any_of(
       kWords, [&small](std::string_view words) { return small.find(words) != small.npos; });

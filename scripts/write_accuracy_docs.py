@@ -2,11 +2,11 @@
 """Writes what measured training runs say into the repository: the tables of docs/accuracy.md, and the points of
 its picture (catalog/predictions/step_times.csv, which `stepsim figures` draws).
 
-    stepsim accuracy TABLE.csv --json FOLDER/TABLE.json     for each of the five tables
+    stepsim accuracy TABLE.csv --json FOLDER/TABLE.json     for each of the six tables
     scripts/write_accuracy_docs.py FOLDER
 
-The results are named calibration.json, public_validation.json, new_public.json, other_sources.json and
-further_sources.json.
+The results are named calibration.json, public_validation.json, new_public.json, other_sources.json,
+further_sources.json and recent_sources.json.
 """
 import collections
 import json
@@ -18,13 +18,13 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "accuracy.md"
 POINTS = ROOT / "catalog" / "predictions" / "step_times.csv"
-TABLES = ["calibration", "public_validation", "new_public", "other_sources", "further_sources"]
+TABLES = ["calibration", "public_validation", "new_public", "other_sources", "further_sources", "recent_sources"]
 METRICS = {"step_time_s": "step time", "memory_bytes": "memory"}
 HEAD = ["| source | metric | rows | left out | median | 90th percentile | mean | in the interval |",
         "|---|---|---|---|---|---|---|---|"]
 # The first that a source and a chip of the catalog begin with.
 PYTORCH = ("fms", "fsdp_qlora", "gist_deepspeed", "qwen1", "telechat", "trl", "hf_blog", "ms_swift", "xtuner", "deepspeed",
-           "easycontext", "torchtitan", "torchao", "torchtune", "prime_rl", "nemo_automodel", "open_lm", "colossalai")
+           "easycontext", "torchtitan", "torchao", "lambda_torchtitan", "crusoe", "universal_llm", "vectorlm", "torchtune", "prime_rl", "nemo_automodel", "open_lm", "colossalai")
 GROUPS = [(PYTORCH, ("",), "Hugging Face, DeepSpeed, torchtitan, FSDP, GPUs"),
           (("llm_foundry",), ("",), "llm-foundry, A100 and H100"),
           (("vtrain",), ("",), "vTrain (Megatron-LM), A100"),

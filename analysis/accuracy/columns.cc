@@ -29,7 +29,7 @@ const Columns& columns_of_kernels() {
   static const Columns kColumns = {
       "hardware", "op",     "phase",        "dtype", "m",        "n",        "k",
       "batch",    "seq_q",  "seq_kv",       "heads", "kv_heads", "head_dim", "tp",
-      "time_us",  "tflops", "gbytes_per_s", "stat"};
+      "time_us",  "tflops", "gbytes_per_s", "stat",  "library"};
   return kColumns;
 }
 

@@ -9,6 +9,7 @@
 #include "analysis/accuracy/row_fields.h"
 #include "proto/load_experiment.h"
 #include "sim/base/error.h"
+#include "sim/chips/data_type_text.h"
 #include "workload/kernels.h"
 
 namespace stepsim {
@@ -84,8 +85,14 @@ Reading read_attention(const CsvTable& table, std::size_t record, DataType type)
                              .v_dim = *dim,
                              .pairs = q * static_cast<double>(*keys) - unseen};
   const bool backward = table.at(record, "phase") == "backward";
+  const std::string_view named = table.at(record, "library");
+  const std::optional<AttentionLibrary> library = Text<AttentionLibrary>::read(named);
+  if (!named.empty() && !library) {
+    return {.kernel = {}, .problem = "library \"" + std::string(named) + "\" is not known"};
+  }
   return {.kernel = backward ? attention_backward("attention", type, shape)
                              : attention_forward("attention", type, shape),
+          .library = library,
           .problem = {}};
 }
 
@@ -114,6 +121,11 @@ MeasuredKernel read_kernel(const CsvTable& table, std::size_t record) {
 }
 
 Duration time_of(const MeasuredKernel& measured, const ChipSpec& chip) {
+  if (measured.library) {
+    ChipSpec in_training = chip;
+    in_training.efficiency = chip.efficiency.in_training(measured.library);
+    return time_of(*measured.kernel, in_training).total;
+  }
   Duration total = time_of(*measured.kernel, chip).total;
   if (measured.quantized) {
     total += time_to_quantize(*measured.quantized, measured.kernel->type, chip);

@@ -1,6 +1,7 @@
 // Measured kernels: each row is one kernel of workload/kernels.h, timed with the chip that its
 // hardware stands for. Columns: hardware, op, phase, dtype, m, n, k, batch, seq_q, seq_kv, heads,
-// kv_heads, head_dim, time_us, source or source_id.
+// kv_heads, head_dim, time_us, source or source_id; of attention in training also library
+// (`stepsim help chip`, efficiency.attention_of).
 //
 //   gemm...                [m, k] @ [k, n]; grouped ones are skipped
 //   attention..._causal    fused, forward or backward by `phase`
@@ -22,7 +23,8 @@ struct MeasuredKernel {
   std::optional<Kernel> kernel;
   // Values that the measured time includes making narrow first.
   std::optional<std::int64_t> quantized{};
-  std::string problem;  // if there is no kernel
+  std::optional<AttentionLibrary> library{};  // of attention in training
+  std::string problem;                        // if there is no kernel
 };
 MeasuredKernel read_kernel(const CsvTable& table, std::size_t record);
 

@@ -695,6 +695,36 @@ TEST(AccuracyTest, CollectivesBetweenNodesAreNearWhatWasMeasured) {
   }
 }
 
+// Published timings of attention in training, by library. Short kernels are left out of the tail:
+// those of Python's benchmarks wait for their launches.
+TEST(AccuracyTest, AttentionOfTrainingIsNearWhatWasMeasured) {
+  const CsvTable table =
+      read_csv((reference_folder() / "measured" / "attention_training.csv").string());
+  const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
+  ASSERT_EQ(rows.size(), 92U);
+  for (const AccuracyRow& row : rows) {
+    ASSERT_TRUE(row.predicted) << row.skipped;
+    if (row.measured < 1e-3) continue;
+    EXPECT_NEAR(*row.predicted / row.measured, 1, 0.14) << row.id;
+  }
+  const std::vector<AccuracySummary> all = summarise(rows);
+  EXPECT_EQ(all.back().source_id, "all");
+  EXPECT_LT(all.back().median_absolute_relative_error, 0.05);
+}
+
+TEST(AccuracyTest, AttentionOfAnUnknownLibraryIsSkipped) {
+  const CsvTable table = read_csv(write_table(
+      "libraries.csv",
+      "hardware,op,phase,library,dtype,m,n,k,batch,seq_q,seq_kv,heads,kv_heads,head_dim,time_us\n"
+      "B200,attention_causal,forward,flash2,bf16,,,,1,8192,8192,128,8,128,5499\n"
+      "B200,attention_causal,forward,cudnn,bf16,,,,1,8192,8192,128,8,128,1877\n"
+      "B200,attention_causal,forward,flash9,bf16,,,,1,8192,8192,128,8,128,1877\n"));
+  const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_GT(*rows[0].predicted, 2.5 * *rows[1].predicted);
+  EXPECT_EQ(rows[2].skipped, "library \"flash9\" is not known");
+}
+
 // Steps of other published runs, of three pieces of software on GPUs and TPUs.
 TEST(AccuracyTest, StepsOfTrainingRunsAreNearWhatWasMeasured) {
   const CsvTable all =

@@ -151,6 +151,38 @@ bool names(std::string_view text, std::string_view word) {
   return !rest.starts_with("false") && !rest.starts_with("off");
 }
 
+// Returns which FlashAttention words without spaces name: "flashattention2", "flashattnv1.0.8",
+// "fa3", but none of "useflashattention1", a switch, and "flashattention16k".
+std::optional<AttentionLibrary> generation_of_flash(std::string_view words) {
+  using enum AttentionLibrary;
+  constexpr std::array kGenerations = {kFlash1, kFlash2, kFlash3, kFlash4};
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  const auto generation = [&](std::string_view rest) -> std::optional<AttentionLibrary> {
+    if (rest.starts_with('v')) rest.remove_prefix(1);
+    const bool counts = rest.size() > 1 && (is_digit(rest[1]) || rest[1] == 'k');
+    if (rest.empty() || rest[0] < '1' || rest[0] > '4' || counts) return std::nullopt;
+    return kGenerations[static_cast<std::size_t>(rest[0] - '1')];
+  };
+  for (std::size_t at = words.find('f'); at != words.npos; at = words.find('f', at + 1)) {
+    std::string_view rest = words.substr(at);
+    const std::string_view before = words.substr(0, at);
+    if (rest.starts_with("flash")) {
+      rest.remove_prefix(5);
+      for (const std::string_view part : {"attention", "attn"}) {
+        if (rest.starts_with(part)) rest.remove_prefix(part.size());
+      }
+      if (before.ends_with("use")) continue;
+    } else if (rest.starts_with("fa") && (before.empty() || !is_letter(before.back()))) {
+      rest.remove_prefix(2);
+    } else {
+      continue;
+    }
+    if (const auto found = generation(rest)) return found;
+  }
+  return std::nullopt;
+}
+
 template <typename Value>
 std::optional<Value> meaning_of(std::string_view text, std::span<const Meaning<Value>> words) {
   const auto found = std::ranges::find_if(
@@ -191,30 +223,11 @@ bool fuses_attention(std::string_view text, bool usual) {
 
 std::optional<AttentionLibrary> attention_library_of_words(std::string_view text,
                                                            std::optional<AttentionLibrary> usual) {
-  constexpr std::array<Meaning<AttentionLibrary>, 17> kLibraries = {{
-      {"cudnn", AttentionLibrary::kCudnn},
-      {"flashattention4", AttentionLibrary::kFlash4},
-      {"flashattn4", AttentionLibrary::kFlash4},
-      {"fa4", AttentionLibrary::kFlash4},
-      {"flashattention3", AttentionLibrary::kFlash3},
-      {"flashattn3", AttentionLibrary::kFlash3},
-      {"fa3", AttentionLibrary::kFlash3},
-      {"flashattention2", AttentionLibrary::kFlash2},
-      {"flashattentionv2", AttentionLibrary::kFlash2},
-      {"flashattn2", AttentionLibrary::kFlash2},
-      {"flashattnv2", AttentionLibrary::kFlash2},
-      {"flash2", AttentionLibrary::kFlash2},
-      {"fa2", AttentionLibrary::kFlash2},
-      {"flashattention1", AttentionLibrary::kFlash1},
-      {"flashattentionv1", AttentionLibrary::kFlash1},
-      {"flashattnv1", AttentionLibrary::kFlash1},
-      {"fa1", AttentionLibrary::kFlash1},
-  }};
   const std::string words = squeezed(text);
-  for (const auto& [word, library] : kLibraries) {
-    if (words.find(word) != words.npos) return library;
-  }
-  if (words.find("sdpa") == words.npos && words.find("scaleddotproduct") == words.npos) return {};
+  const auto says = [&words](std::string_view word) { return words.find(word) != words.npos; };
+  if (says("cudnn")) return AttentionLibrary::kCudnn;
+  if (const auto flash = generation_of_flash(words)) return flash;
+  if (!says("sdpa") && !says("scaleddotproduct")) return std::nullopt;
   return usual.value_or(AttentionLibrary::kFlash2);
 }
 

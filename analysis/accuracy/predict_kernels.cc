@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "analysis/accuracy/plan_words.h"
 #include "analysis/accuracy/row_fields.h"
 #include "proto/load_experiment.h"
 #include "sim/base/error.h"
@@ -86,7 +87,8 @@ Reading read_attention(const CsvTable& table, std::size_t record, DataType type)
                              .pairs = q * static_cast<double>(*keys) - unseen};
   const bool backward = table.at(record, "phase") == "backward";
   const std::string_view named = table.at(record, "library");
-  const std::optional<AttentionLibrary> library = Text<AttentionLibrary>::read(named);
+  std::optional<AttentionLibrary> library = Text<AttentionLibrary>::read(named);
+  if (!library) library = attention_library_of_words(named, std::nullopt);
   if (!named.empty() && !library) {
     return {.kernel = {}, .problem = "library \"" + std::string(named) + "\" is not known"};
   }

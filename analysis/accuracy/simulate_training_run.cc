@@ -135,19 +135,19 @@ RunPrediction simulate_plausible(TrainingRun& run, const RunLimits& limits) {
   const ParallelPlan first = std::exchange(run.experiment.plan, read);
   const std::vector<std::string> said = run.assumed;
   run.assumed.resize(assumed);
-  if (run.zero_is_open && read.zero == 0 && read.replicas() > 1) {
-    ParallelPlan divided = read;
-    divided.zero = 1;
-    const auto fits =
-        if_it_fits(run, divided, "zero_stage: 1, as nothing fits without", cluster, limits);
-    if (fits) return *fits;
-  }
-  if (read.loss == LossKernels::kSeparate) {
-    ParallelPlan chunked = read;
-    chunked.loss = LossKernels::kChunked;
-    const auto fits = if_it_fits(run, chunked, "loss: chunked, as the software's own does not fit",
-                                 cluster, limits);
-    if (fits) return *fits;
+  const bool may_divide = run.zero_is_open && read.zero == 0 && read.replicas() > 1;
+  const bool may_chunk = read.loss == LossKernels::kSeparate;
+  for (const auto& [divides, chunks] : {std::pair(true, false), {false, true}, {true, true}}) {
+    if ((divides && !may_divide) || (chunks && !may_chunk)) continue;
+    ParallelPlan plan = read;
+    if (divides) plan.zero = 1;
+    if (chunks) plan.loss = LossKernels::kChunked;
+    std::string words = divides ? "zero_stage: 1" : "";
+    if (chunks) words += divides ? ", loss: chunked" : "loss: chunked";
+    if (const auto fits =
+            if_it_fits(run, plan, words + ", as nothing fits without", cluster, limits)) {
+      return *fits;
+    }
   }
   run.experiment.plan = first;
   run.assumed = said;

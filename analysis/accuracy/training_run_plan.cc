@@ -400,13 +400,17 @@ void read_bf16_optimizer(RowReader& row, ParallelPlan& plan) {
   const bool is_deepspeed = contains(in_small_letters(row.text("software")), "deepspeed") ||
                             contains(in_small_letters(row.text("zero_stage")), "deepspeed");
   if (!is_deepspeed || plan.zero != 0 || plan.type != DataType::kBf16 || plan.replicas() == 1 ||
-      plan.lora_rank || row.text("zero_stage").empty()) {
+      plan.lora_rank || is_pure(row.text("dtype"))) {
     return;
   }
   plan.zero = 1;
+  if (leaves_zero_open(row.text("zero_stage"))) {
+    return row.assume("zero_stage: 1, as DeepSpeed divides states in bf16");
+  }
   // It adds the gradients of each backward to fp32 sums (deepspeed/runtime/bf16_optimizer.py).
   plan.gradient_bytes = 4;
   plan.separate_accumulation = true;
+  plan.free_gradients = false;
   row.assume("zero_stage: 1, as DeepSpeed's BF16_Optimizer");
 }
 

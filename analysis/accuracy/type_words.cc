@@ -146,8 +146,9 @@ bool is_pure(std::string_view text) {
        "mixed_precision no", "mixed_precision: no", "weights, adam", "weights loaded in b",
        "training.dtype=bfloat16", "training.dtype bfloat16"});
   const std::string small = in_small_letters(text);
-  return std::ranges::any_of(
-      kWords, [&small](std::string_view words) { return small.find(words) != small.npos; });
+  const auto says = [&small](std::string_view words) { return small.find(words) != small.npos; };
+  if (says("fp32") || says("float32") || says("master") || says("not full")) return false;
+  return std::ranges::any_of(kWords, says);
 }
 
 bool leaves_type_open(std::string_view text) {

@@ -28,6 +28,13 @@ void keep_other_timings(const file::Library& base, file::Library& changes) {
   changes.mutable_timing()->MergeFrom(kept.timing());
 }
 
+// A chip with an attention kernel of its own does not train with the libraries of its sister.
+void drop_attention_of_sister(const file::Chip& changes, file::Chip& base) {
+  if (changes.efficiency().has_attention_forward_fraction()) {
+    base.mutable_efficiency()->clear_attention_of();
+  }
+}
+
 bool may_be_file(CatalogKind kind) {
   return kind == CatalogKind::kChip || kind == CatalogKind::kLibrary;
 }
@@ -74,6 +81,7 @@ bool resolve_catalog(Message& message, CatalogKind kind, const std::string& fiel
   }
   message.clear_catalog();
   if constexpr (requires { base.timing(); }) keep_other_timings(base, message);
+  if constexpr (requires { base.efficiency(); }) drop_attention_of_sister(message, base);
   put_over(base, message);
   message = std::move(base);
   return true;

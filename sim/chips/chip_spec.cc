@@ -236,6 +236,8 @@ Efficiency Efficiency::in_training(std::optional<AttentionLibrary> library) cons
     return std::ranges::find(attention_of, wanted, &AttentionEfficiency::library);
   };
   auto own = entry_of(library);
+  const bool is_old = library == AttentionLibrary::kFlash1 || library == AttentionLibrary::kTriton;
+  if (own == attention_of.end() && is_old) own = entry_of(AttentionLibrary::kFlash2);
   if (own == attention_of.end()) own = entry_of(std::nullopt);
   if (own == attention_of.end()) return training;
   training.attention_forward_fraction = own->forward_fraction;

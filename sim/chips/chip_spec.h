@@ -86,7 +86,8 @@ struct Efficiency {
   // Returns nullopt if memory_fraction holds for the kind.
   std::optional<double> memory_fraction_of(ElementwiseKind kind) const;
   // Returns the efficiencies of a training step whose attention is that of `library`: of its entry
-  // in attention_of, else of the one without a library, else as they are.
+  // in attention_of (flash1 and triton of flash2's, if they have none), else of the one without a
+  // library, else as they are.
   Efficiency in_training(std::optional<AttentionLibrary> library) const;
 };
 

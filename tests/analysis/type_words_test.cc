@@ -83,5 +83,17 @@ TEST(TypeWordsTest, AnUnknownTypeIsNotBf16) {
   EXPECT_EQ(type(""), std::nullopt);
 }
 
+TEST(TypeWordsTest, WeightsAndMomentsIn16BitsAreNamed) {
+  for (const char* words : {"pure bf16", "torch.bfloat16 (weights, AdamW)", "bf16-true",
+                            "--training.dtype=bfloat16", "bf16 (weights loaded in bfloat16)"}) {
+    EXPECT_TRUE(is_pure(words)) << words;
+  }
+  for (const char* words :
+       {"bf16", "bf16; fp32 master weights, Adam in fp32", "not full bf16",
+        "bf16 weights, Adam states fp32", "weights loaded in bf16; master copy"}) {
+    EXPECT_FALSE(is_pure(words)) << words;
+  }
+}
+
 }  // namespace
 }  // namespace stepsim

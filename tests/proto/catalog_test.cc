@@ -146,6 +146,9 @@ TEST(CatalogTest, ChipsWithoutMeasuredKernelsNameASister) {
 }
 
 TEST(CatalogTest, AChipWithoutServingKernelsHasThoseOfItsSister) {
+  EXPECT_FALSE(load_chip("gh200").efficiency.attention_of.empty());
+  EXPECT_TRUE(load_chip("mi300x").efficiency.attention_of.empty())
+      << "it has an attention of its own";
   const std::size_t h100 = load_chip("h100-sxm").serving.decode.size();
   EXPECT_GT(h100, 2U);
   EXPECT_EQ(load_chip("h200-sxm").serving.decode.size(), h100);

@@ -362,6 +362,33 @@ TEST(ChipSpecTest, KindsThatStayBehindTheMemoryAreBoundByTheirUnits) {
   EXPECT_EQ(check(chip), expected);
 }
 
+// Attention of a library that the chip doesn't list is that of the entry without one; older ones
+// are as slow as FlashAttention-2.
+TEST(ChipSpecTest, AttentionOfTrainingIsThatOfItsLibrary) {
+  using enum AttentionLibrary;
+  Efficiency efficiency{.attention_forward_fraction = 0.5,
+                        .attention_backward_fraction = 0.4,
+                        .attention_length_ramp = 100};
+  const auto forward = [&efficiency](std::optional<AttentionLibrary> library) {
+    return efficiency.in_training(library).attention_forward_fraction;
+  };
+  EXPECT_EQ(forward(kFlash2), 0.5);
+  efficiency.attention_of = {{kFlash2, 0.3, 0.2, 50.0}, {std::nullopt, 0.7, 0.6, std::nullopt}};
+  EXPECT_EQ(forward(kFlash2), 0.3);
+  EXPECT_EQ(forward(kFlash1), 0.3);
+  EXPECT_EQ(forward(kTriton), 0.3);
+  EXPECT_EQ(forward(kFlash3), 0.7);
+  EXPECT_EQ(forward(std::nullopt), 0.7);
+  EXPECT_EQ(efficiency.in_training(kFlash2).attention_backward_fraction, 0.2);
+  EXPECT_EQ(efficiency.in_training(kFlash2).attention_length_ramp, 50);
+  EXPECT_EQ(efficiency.in_training(kCudnn).attention_length_ramp, 100);
+  ChipSpec chip = round_chip();
+  chip.efficiency.attention_of = {{kFlash2, 0.3, 0.2, 0.0}, {kFlash2, 0.3, 0.2, 0.0}};
+  const std::vector<Problem> expected{
+      {"efficiency.attention_of[1].library", "is given twice: flash2"}};
+  EXPECT_EQ(check(chip), expected);
+}
+
 // 20 of 100 units. 100 tiles are one wave of 100 units, and two waves of 80.
 TEST(ChipSpecTest, UnitsThatAreLeftToCommunicationComputeNothing) {
   ChipSpec chip = round_chip();

@@ -87,6 +87,7 @@ class Plan(Part):
                  transpose_weights: Optional[bool] = ...,
                  transpose_operands: Optional[bool] = ...,
                  fused_attention: Optional[bool] = ...,
+                 attention_library: Optional[Literal["flash1", "flash2", "flash3", "flash4", "triton", "cudnn"]] = ...,
                  fused_elementwise: Optional[bool] = ...,
                  eager_elementwise: Optional[bool] = ...,
                  loss: Optional[Literal["fused", "in_place", "separate", "chunked"]] = ...,
@@ -276,6 +277,8 @@ class Plan(Part):
             share one scale: inputs, and gradients of results. (default: false)
         fused_attention: Attention is one kernel that keeps scores on the chip (FlashAttention).
             (default: true)
+        attention_library: Library of the fused attention kernels. A chip says how fast those are that
+            differ from what training usually has on it (attention_of).
         fused_elementwise: Elementwise kernels that read the same data are fused. (default: true)
         eager_elementwise: Norms, rotations and gated activations run op by op, as in PyTorch without
             torch.compile: each cast, square, sum and product is a kernel. (default: false)

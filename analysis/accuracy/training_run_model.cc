@@ -209,6 +209,17 @@ bool is_better_described(RowReader& row, const ModelSpec& model) {
          row.integer_or("hidden", model.hidden) == model.hidden;
 }
 
+// Heads are 128 features wide nearly everywhere, 64 in GPT-2 and its like.
+std::int64_t heads_of_row(RowReader& row, std::int64_t hidden) {
+  if (!is_blank(row.text("heads"))) return row.need("heads");
+  for (const std::int64_t width : {128, 64}) {
+    if (hidden % width != 0) continue;
+    row.assume(fmt::format("heads: {}, each of {} features", hidden / width, width));
+    return hidden / width;
+  }
+  return row.need("heads");
+}
+
 }  // namespace
 
 MeasuredModel known_model(const RowReader& row, const std::vector<MeasuredModel>& known,
@@ -240,7 +251,7 @@ ModelSpec model_of_row(RowReader& row, const MeasuredModel& known, const Softwar
   model.layers = row.need("layers");
   model.hidden = row.need("hidden");
   model.intermediate = row.integer_or("ffn", 4 * model.hidden);
-  model.heads = row.need("heads");
+  model.heads = heads_of_row(row, model.hidden);
   model.kv_heads = row.integer_or("kv_heads", model.heads);
   model.vocabulary = row.integer_or("vocab", software.vocabulary);
   if (row.text("vocab").empty()) row.assume(fmt::format("vocab: {}", software.vocabulary));

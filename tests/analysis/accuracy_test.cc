@@ -531,6 +531,21 @@ TEST(AccuracyTest, WhatIsRecomputedIsTheCheapestThatFits) {
   EXPECT_EQ(rows[3].fits, true);
 }
 
+TEST(AccuracyTest, HeadsThatAreNotGivenHaveUsualWidths) {
+  const std::string end = ",4096,32000,1024,no,no,8,1,1,8,none,bf16,1\n";
+  const CsvTable table = read_csv(write_table(
+      "heads.csv",
+      "id,source_id,chip,chip_count,model,layers,heads,hidden,ffn,vocab,seq_len,gated_mlp,moe,"
+      "global_batch,micro_batch,tp,dp,recompute,dtype,step_time_s\n"
+      "wide,mine,H100,8,toy,2,,1024" +
+          end + "narrow,mine,H100,8,toy,2,,1600" + end + "odd,mine,H100,8,toy,2,,1000" + end));
+  const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0].assumed.front(), "heads: 8, each of 128 features");
+  EXPECT_EQ(rows[1].assumed.front(), "heads: 25, each of 64 features");
+  EXPECT_EQ(rows[2].skipped, "heads is not given");
+}
+
 // FlashAttention does not run on Volta, and was not there before June 2022.
 TEST(AccuracyTest, AttentionIsFusedWhereItCouldBe) {
   const CsvTable table = read_csv(write_table(

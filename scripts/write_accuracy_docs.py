@@ -24,7 +24,8 @@ HEAD = ["| source | metric | rows | left out | median | 90th percentile | mean |
         "|---|---|---|---|---|---|---|---|"]
 # The first that a source and a chip of the catalog begin with.
 PYTORCH = ("fms", "fsdp_qlora", "gist_deepspeed", "qwen1", "telechat", "trl", "hf_blog", "ms_swift", "xtuner", "deepspeed",
-           "easycontext", "torchtitan", "torchao", "lambda_torchtitan", "crusoe", "universal_llm", "vectorlm", "torchtune", "prime_rl", "nemo_automodel", "open_lm", "colossalai")
+           "easycontext", "torchtitan", "torchao", "lambda_torchtitan", "crusoe", "universal_llm", "vectorlm",
+           "torchtune", "prime_rl", "nemo_automodel", "open_lm", "colossalai")
 GROUPS = [(PYTORCH, ("",), "Hugging Face, DeepSpeed, torchtitan, FSDP, GPUs"),
           (("llm_foundry",), ("",), "llm-foundry, A100 and H100"),
           (("vtrain",), ("",), "vTrain (Megatron-LM), A100"),

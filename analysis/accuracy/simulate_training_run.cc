@@ -106,52 +106,36 @@ RunPrediction simulate_first_that_fits(TrainingRun& run, const Cluster& cluster,
   return *first;
 }
 
-// Tries the run with another plan. Returns nullopt, and leaves the run as it was, if that doesn't
-// fit in memory.
-std::optional<RunPrediction> if_it_fits(TrainingRun& run, const ParallelPlan& plan,
-                                        std::string words, const Cluster& cluster,
-                                        const RunLimits& limits) {
-  const ParallelPlan before = std::exchange(run.experiment.plan, plan);
-  const std::size_t assumed = run.assumed.size();
-  const RunPrediction prediction = simulate_first_that_fits(run, cluster, limits);
-  if (prediction.fits) {
-    run.assumed.push_back(std::move(words));
-    return prediction;
-  }
-  run.experiment.plan = before;
-  run.assumed.resize(assumed);
-  return std::nullopt;
-}
-
 // The same. What the row leaves open is refuted if nothing fits with it: replicas then divide the
 // optimizer's state, or the logits go through a loss in chunks that is known of the software alone,
 // if that fits.
 RunPrediction simulate_plausible(TrainingRun& run, const RunLimits& limits) {
   const Cluster cluster = cluster_for_steps(run.experiment, std::move(run.topology));
-  const ParallelPlan read = run.experiment.plan;
-  const std::size_t assumed = run.assumed.size();
-  const RunPrediction prediction = simulate_first_that_fits(run, cluster, limits);
-  if (prediction.fits) return prediction;
-  const ParallelPlan first = std::exchange(run.experiment.plan, read);
+  ParallelPlan& plan = run.experiment.plan;
+  const ParallelPlan read = plan;
   const std::vector<std::string> said = run.assumed;
-  run.assumed.resize(assumed);
+  const RunPrediction first = simulate_first_that_fits(run, cluster, limits);
+  if (first.fits) return first;
+  const ParallelPlan first_plan = plan;
+  const std::vector<std::string> first_said = run.assumed;
   const bool may_divide = run.zero_is_open && read.zero == 0 && read.replicas() > 1;
   const bool may_chunk = read.loss == LossKernels::kSeparate;
   for (const auto& [divides, chunks] : {std::pair(true, false), {false, true}, {true, true}}) {
     if ((divides && !may_divide) || (chunks && !may_chunk)) continue;
-    ParallelPlan plan = read;
+    plan = read;
+    run.assumed = said;
     if (divides) plan.zero = 1;
     if (chunks) plan.loss = LossKernels::kChunked;
+    const RunPrediction other = simulate_first_that_fits(run, cluster, limits);
+    if (!other.fits) continue;
     std::string words = divides ? "zero_stage: 1" : "";
     if (chunks) words += divides ? ", loss: chunked" : "loss: chunked";
-    if (const auto fits =
-            if_it_fits(run, plan, words + ", as nothing fits without", cluster, limits)) {
-      return *fits;
-    }
+    run.assumed.push_back(words + ", as nothing fits without");
+    return other;
   }
-  run.experiment.plan = first;
-  run.assumed = said;
-  return prediction;
+  plan = first_plan;
+  run.assumed = first_said;
+  return first;
 }
 
 // Returns nullopt, with the reason in `run.problem`, if the run cannot be simulated.

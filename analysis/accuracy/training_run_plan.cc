@@ -407,7 +407,6 @@ void read_bf16_optimizer(RowReader& row, ParallelPlan& plan) {
   if (leaves_zero_open(row.text("zero_stage"))) {
     return row.assume("zero_stage: 1, as DeepSpeed divides states in bf16");
   }
-  // It adds the gradients of each backward to fp32 sums (deepspeed/runtime/bf16_optimizer.py).
   plan.gradient_bytes = 4;
   plan.separate_accumulation = true;
   plan.free_gradients = false;

@@ -254,6 +254,16 @@ TEST_F(LoadExperimentTest, APlanMayNameItsSoftware) {
   EXPECT_EQ(experiment.plan.loss, LossKernels::kFused) << "what is given goes first";
   EXPECT_EQ(experiment.plan.attention_library, AttentionLibrary::kCudnn);
 
+  source.plan = "software=megatron-core-simumax";
+  source.overrides = {"cluster.chip.catalog=b200"};
+  const MatmulEfficiency simumax = load_experiment(source).cluster.chip.efficiency.matmul;
+  EXPECT_EQ(simumax.peak_fraction, 0.673);
+  source.overrides.emplace_back("cluster.chip.efficiency.matmul.peak_fraction=0.5");
+  const MatmulEfficiency given = load_experiment(source).cluster.chip.efficiency.matmul;
+  EXPECT_EQ(given.peak_fraction, 0.5) << "what is given goes first";
+  EXPECT_EQ(given.tile_overhead, simumax.tile_overhead);
+  source.overrides.clear();
+
   source.plan = "software=nemo,zero=1";
   EXPECT_EQ(load_experiment(source).plan.gradient_bucket_parameters, 134'217'728);
   source.plan = "software=nemo,zero=3";  // FSDP reduces layer by layer

@@ -12,6 +12,7 @@ namespace {
 constexpr double kWeightOfLarge = 1.6;
 constexpr std::int64_t kManyRows = 1024;
 constexpr double kMicrosecond = 1e-6;
+constexpr double kNanosecond = 1e-9;
 constexpr double kTerabyte = 1e12;
 // Where a search begins if the chip has no such value: a GPU's.
 constexpr double kUsualOperandRate = 14;  // TB/s
@@ -45,6 +46,14 @@ std::vector<MatmulConstant> compute_constants(const MatmulEfficiency& now) {
             .scale = 0.1,
             .needs = "matmuls for which small tiles are best"},
            [](MatmulEfficiency& to, double value) { to.tile_overhead = value; }},
+          {{.name = "last_wave",
+            .unit = {},
+            .value = now.last_wave,
+            .least = 0,
+            .most = 1,
+            .scale = 0.5,
+            .needs = "matmuls of a few waves of tiles"},
+           [](MatmulEfficiency& to, double value) { to.last_wave = value; }},
           {{.name = "inner_ramp",
             .unit = {},
             .value = now.inner_ramp,
@@ -63,6 +72,16 @@ std::vector<MatmulConstant> compute_constants(const MatmulEfficiency& now) {
             .needs = "matmuls of few rows or columns and a long inner dimension"},
            [](MatmulEfficiency& to, double value) {
              to.operand_bandwidth = Bandwidth(value * kTerabyte);
+           }},
+          {{.name = "step_time",
+            .unit = "ns",
+            .value = to_seconds(now.step_time) / kNanosecond,
+            .least = 0,
+            .most = 500,
+            .scale = 20,
+            .needs = "matmuls of few rows and columns and a long inner dimension"},
+           [](MatmulEfficiency& to, double value) {
+             to.step_time = duration_from_seconds(value * kNanosecond);
            }}};
 }
 
@@ -88,6 +107,19 @@ MatmulConstant start_constant(const MatmulEfficiency& now, const ChipSpec& chip)
            .scale = 1,
            .needs = "small matmuls"},
           [](MatmulEfficiency& to, double value) { to.start = microseconds_of(value); }};
+}
+
+MatmulConstant split_constant(const MatmulEfficiency& now, const ChipSpec& chip) {
+  const double start = to_seconds(now.start.value_or(chip.launch_overhead)) / kMicrosecond;
+  return {{.name = "split_start",
+           .unit = "us",
+           .value = now.split_start ? to_seconds(*now.split_start) / kMicrosecond : start / 2,
+           .is_set = now.split_start.has_value(),
+           .least = 0,
+           .most = 50,
+           .scale = 1,
+           .needs = "matmuls of few rows and columns and a long inner dimension"},
+          [](MatmulEfficiency& to, double value) { to.split_start = microseconds_of(value); }};
 }
 
 std::vector<MatmulConstant> quantize_constants(const MatmulEfficiency& now) {
@@ -118,6 +150,7 @@ std::vector<MatmulConstant> constants_for(const MatmulEfficiency& now, const Chi
   } else {
     all.push_back(start_constant(now, chip));
   }
+  all.push_back(split_constant(now, chip));
   return all;
 }
 

@@ -78,8 +78,13 @@ FieldTable<MatmulEfficiency> make_matmul_fields() {
   table.add("compute_units", &Matmul::compute_units, Limits::at_least(1),
             {.help = "Tiles that are computed at a time, one on each unit (a GPU's streaming "
                      "multiprocessor).",
-             .advice = "Give the units of the chip: a last wave of few tiles takes as long as a "
-                       "full one. 1 turns this loss off."});
+             .advice = "Give the units of the chip: a last wave of few tiles costs as last_wave "
+                       "says. 1 turns this loss off."});
+  table.add("last_wave", &Matmul::last_wave, Limits::between(0, 1),
+            {.help = "Share of the idle units that a last wave of few tiles costs. 1: it takes as "
+                     "long as a full one; 0: as long as its tiles, spread over all units.",
+             .advice = "Fit it to matmuls of several waves. A single wave always costs a whole "
+                       "one."});
   table.add("inner_ramp", &Matmul::inner_ramp, Limits::at_least(0),
             {.help = "What filling and emptying a tile takes, in steps of the inner dimension k: a "
                      "tile takes as long as one of k + ramp.",
@@ -92,15 +97,24 @@ FieldTable<MatmulEfficiency> make_matmul_fields() {
             {.help = "How fast all units together load operands of tiles from caches.",
              .advice = "Fit it to matmuls of few rows and a long inner dimension.",
              .unset = "no limit"});
+  table.add("step_time", &Matmul::step_time,
+            {.help = "Time that a tile takes for each 64 of the inner dimension k beside loading "
+                     "their operands.",
+             .advice = "Fit it with operand_bandwidth: it makes the loads of thin tiles slower. 0 "
+                       "loses nothing."});
   table.add("memory_fraction", &Matmul::memory_fraction, Limits::fraction(),
             {.help = "Fraction of memory_bandwidth that matmuls reach.",
              .advice = "Fit it to matmuls of few rows. Small kernels need no ramp then: start says "
                        "what they take.",
              .unset = "as efficiency.memory_fraction and memory_ramp say"});
   table.add("start", &Matmul::start,
-            {.help = "Time that a matmul takes beyond its work. Half more if k is split.",
+            {.help = "Time that a matmul takes beyond its work.",
              .advice = "Fit it to the smallest matmuls.",
              .unset = "launch_overhead"});
+  table.add("split_start", &Matmul::split_start,
+            {.help = "What it takes on top if k is split.",
+             .advice = "Fit it to matmuls of few rows and columns with a long k.",
+             .unset = "half of start"});
   table.add("accumulating", &Matmul::accumulating, Limits::fraction(),
             {.help = "Fraction of this efficiency that a matmul reaches if it adds its result to "
                      "memory, as weight gradients do.",

@@ -285,13 +285,20 @@ ChipSpec sustained(const ChipSpec& chip) {
   Efficiency& efficiency = slower.efficiency;
   std::erase_if(efficiency.matmul_of,
                 [](const MatmulEfficiency& matmul) { return !matmul.weights; });
-  for (MatmulEfficiency& narrow : efficiency.matmul_of) {
-    narrow.peak_fraction *= sustained_clock(chip, *narrow.type, busy_share(narrow));
-  }
+  // The caches run at the clock of the units, the memory at its own.
+  const auto slow_matmul = [&chip](MatmulEfficiency& matmul, DataType type) {
+    const double clock =
+        sustained_clock(chip, type, busy_share(matmul, type, chip.peak_of(type).value()));
+    matmul.peak_fraction *= clock;
+    if (matmul.operand_bandwidth)
+      matmul.operand_bandwidth = Bandwidth(matmul.operand_bandwidth->value() * clock);
+    matmul.step_time = duration_from_seconds(to_seconds(matmul.step_time) / clock);
+  };
+  for (MatmulEfficiency& narrow : efficiency.matmul_of) slow_matmul(narrow, *narrow.type);
   for (const Peak& peak : chip.peak) {
     MatmulEfficiency own = chip.efficiency.matmul_for(*peak.type);
     own.type = peak.type;
-    own.peak_fraction *= sustained_clock(chip, *peak.type, busy_share(own));
+    slow_matmul(own, *peak.type);
     efficiency.matmul_of.push_back(own);
   }
   const auto slow = [&chip](double& fraction) {

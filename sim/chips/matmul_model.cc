@@ -10,6 +10,7 @@ constexpr std::int64_t kNarrowStep = 16;
 constexpr std::int64_t kLeastRows = 16;
 constexpr std::int64_t kLeastColumns = 32;
 constexpr std::int64_t kMostSplit = 16;
+constexpr double kInnerStep = 64;         // of k: a tile asks for so many at a time
 constexpr double kInstructionDepth = 32;  // of k: operand traffic is counted for so many at a time
 constexpr std::int64_t kAlignment = 128;  // bits that one load moves
 
@@ -44,7 +45,9 @@ class TileCosts {
         efficiency_(efficiency),
         inner_(static_cast<double>(kernel.k)),
         bytes_(static_cast<double>((kernel.read + kernel.written).value())),
-        start_(efficiency.start.value_or(chip.launch_overhead)) {
+        start_(efficiency.start.value_or(chip.launch_overhead)),
+        split_start_(efficiency.split_start.value_or(start_ / 2)),
+        step_s_(to_seconds(efficiency.step_time) / kInnerStep) {
     const double units = static_cast<double>(efficiency.compute_units);
     const double reached = efficiency.peak_fraction *
                            (kernel.accumulates ? efficiency.accumulating : 1) *
@@ -75,21 +78,26 @@ class TileCosts {
     return kernel_.batch * divide_up(kernel_.m, tile.rows) * divide_up(kernel_.n, tile.columns);
   }
 
+  double waves_of(std::int64_t tiles) const {
+    const auto exact = static_cast<double>(tiles) / static_cast<double>(efficiency_.compute_units);
+    const auto full = static_cast<double>(divide_up(tiles, efficiency_.compute_units));
+    return exact > 1 ? exact + efficiency_.last_wave * (full - exact) : full;
+  }
+
   MatmulTime time(const Tile& tile) const {
     const auto rows = static_cast<double>(tile.rows);
     const auto columns = static_cast<double>(tile.columns);
     const double part = inner_ / static_cast<double>(tile.parts);
-    const auto waves =
-        static_cast<double>(divide_up(tiles(tile) * tile.parts, efficiency_.compute_units));
+    const double waves = waves_of(tiles(tile) * tile.parts);
     const double area = rows * columns;
     const double compute = 2 * area * (part + efficiency_.inner_ramp) *
                            slowdown_of_tile(efficiency_, rows, columns) * s_per_flop_;
-    const double loading = (rows + columns * column_weight_) * part * s_per_operand_;
+    const double loading = part * ((rows + columns * column_weight_) * s_per_operand_ + step_s_);
     const bool split = tile.parts > 1;
     const double partial = split ? partial_bytes_ * static_cast<double>(tile.parts) : 0;
     return {.compute_s = waves * std::max(compute, loading) + sums_s_,
             .memory_s = (bytes_ + partial) * s_per_byte_,
-            .start = split ? start_ + start_ / 2 : start_};
+            .start = split ? start_ + split_start_ : start_};
   }
 
  private:
@@ -98,6 +106,8 @@ class TileCosts {
   double inner_;
   double bytes_;
   Duration start_;
+  Duration split_start_;
+  double step_s_;             // of one k, beside the loads
   double s_per_flop_ = 0;     // of one unit
   double s_per_operand_ = 0;  // element that one unit loads
   double column_weight_ = 1;  // of an element of the second operand, in those of the first
@@ -128,10 +138,18 @@ void for_each_tile(const Kernel& kernel, const MatmulEfficiency& efficiency, con
 
 }  // namespace
 
-double busy_share(const MatmulEfficiency& efficiency) {
-  return efficiency.peak_fraction / slowdown_of_tile(efficiency,
-                                                     static_cast<double>(efficiency.tile_m),
-                                                     static_cast<double>(efficiency.tile_n));
+double busy_share(const MatmulEfficiency& efficiency, DataType type, double peak) {
+  const auto rows = static_cast<double>(efficiency.tile_m);
+  const auto columns = static_cast<double>(efficiency.tile_n);
+  const double reached = efficiency.peak_fraction / slowdown_of_tile(efficiency, rows, columns);
+  if (!efficiency.operand_bandwidth) return reached;
+  // Of a step of one along the inner dimension.
+  const double flops = 2 * rows * columns;
+  const double loads = (rows + columns) * static_cast<double>(bits_of(type)) / 8;
+  const auto units = static_cast<double>(efficiency.compute_units);
+  const double loading = loads * units / efficiency.operand_bandwidth->value() +
+                         to_seconds(efficiency.step_time) / kInnerStep;
+  return std::min(reached, flops * units / (peak * loading));
 }
 
 MatmulTime time_of_matmul(const Kernel& kernel, const MatmulEfficiency& efficiency,

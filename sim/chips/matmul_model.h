@@ -4,26 +4,33 @@
 // The library chooses: the least time over its tiles (MatmulEfficiency::smaller_tiles) and over
 // splits of the inner dimension in 1, 2, 4, 8 or 16 parts. For tiles of a x b and parts of k / s,
 //
-//   waves    ceil(batch x ceil(m / a) x ceil(n / b) x s / units)
+//   waves    w = batch x ceil(m / a) x ceil(n / b) x s / units, the last one counted as full for a
+//            share of what it lacks: w + last_wave (ceil(w) - w), and at least 1
 //   compute  of a wave: 2 a b (k / s + inner_ramp) / (peak / units x peak_fraction x share), where
 //            share = a b / (a b + 32 tile_overhead (a + b)): small tiles read more operands from
 //            shared memory for each multiplication
 //   loading  of a wave: (a + b) k / s elements at a unit's part of operand_bandwidth, from caches;
-//            those of a narrower second operand (Kernel::stored) count by their bits
+//            those of a narrower second operand (Kernel::stored) count by their bits. On top
+//            step_time for each 64 of k / s: a tile waits for one step's operands before it asks
+//            for others, so thin tiles don't load as fast as thick ones
 //   memory   each byte of the kernel once, and partial sums in fp32 (written and read by each part)
 //   sums     where the result is added to memory: exposed_accumulation x the time in which the
 //   memory
 //            reads and writes what sums have beyond 16 bits. A tile adds at its end, when its unit
 //            multiplies nothing.
 //
-//   time = max(waves x max(compute, loading) + sums, memory) + start, half more start for a split
+//   time = max(waves x max(compute, loading) + sums, memory) + start, and split_start for a split:
+//          a kernel of its own may add up the parts
 //
 // The form is that of tile and wave quantisation (NVIDIA, "Matrix Multiplication Background User's
 // Guide"), with the loads of a unit beside its arithmetic. Cost of a call: O(tiles x splits), at
 // most 125.
 //
-// Not modelled: misses of the second-level cache (operands are read from memory once), units of
-// work that are not tiles (stream-k), the order of tiles.
+// last_wave is 1 where a chip works in lockstep, less where units drift apart, take smaller tiles
+// at the end, or share tiles along k (stream-k; Osama et al. 2023).
+//
+// Not modelled: misses of the second-level cache (operands are read from memory once), the order
+// of tiles.
 
 #pragma once
 
@@ -46,11 +53,14 @@ struct MatmulEfficiency {
   bool smaller_tiles = false;
   double tile_overhead = 0;
   std::int64_t compute_units = 1;
+  double last_wave = 1;
   double inner_ramp = 0;
   std::int64_t least_split = 0;
   std::optional<Bandwidth> operand_bandwidth{};
+  Duration step_time{};
   std::optional<double> memory_fraction{};
   std::optional<Duration> start{};
+  std::optional<Duration> split_start{};
   double accumulating = 1;
   double exposed_accumulation = 0;
   double unaligned = 1;
@@ -73,8 +83,10 @@ struct MatmulTime {
   Duration start{};
 };
 
-// Returns the share of their cycles that the units compute in during large matmuls.
-double busy_share(const MatmulEfficiency& efficiency);
+// Returns the share of their cycles that the units compute in during large matmuls: of the largest
+// tile, whose arithmetic or loads take longer, with an endless inner dimension.
+// REQUIRES: peak > 0, in FLOP/s of operands of `type`.
+double busy_share(const MatmulEfficiency& efficiency, DataType type, double peak);
 
 // A kernel whose FLOPs are not those of its shape (groups of unequal rows) takes its time in
 // proportion. REQUIRES: kernel is a matmul with a batch, m, n and k of at least 1; chip.peak > 0.

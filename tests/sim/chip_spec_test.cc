@@ -110,6 +110,16 @@ TEST(ChipSpecTest, AMatmulPaysForTheLastWaveInFull) {
   EXPECT_EQ(time_of(batch, chip).total, Duration(1'980us));
 }
 
+TEST(ChipSpecTest, ALastWaveMayCostLessThanAFullOne) {
+  ChipSpec chip = round_chip();
+  chip.efficiency.matmul = {.tile_m = 100, .tile_n = 100, .compute_units = 80, .last_wave = 0.4};
+  // 100 tiles on 80 units are 1.25 waves, and 0.75 more would be two; a full one takes 16 us.
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(24'800'000))
+      << "1.25 + 0.4 x 0.75 waves of 16 us";
+  chip.efficiency.matmul.compute_units = 200;
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(40us)) << "a single wave counts in full";
+}
+
 TEST(ChipSpecTest, AShortInnerDimensionReachesHalfAtTheRamp) {
   ChipSpec chip = round_chip();
   chip.efficiency.matmul.inner_ramp = 1000;
@@ -154,6 +164,16 @@ TEST(ChipSpecTest, ASplitPaysForItsPartialSumsAndHalfAStart) {
       << "8 parts: 64 us of sums are longer than 62.5 of arithmetic";
 }
 
+TEST(ChipSpecTest, WhatASplitTakesOnTopMayBeGiven) {
+  ChipSpec chip = round_chip();
+  chip.efficiency.matmul = {.tile_m = 500, .tile_n = 500, .compute_units = 100, .least_split = 60};
+  chip.efficiency.matmul.start = 2us;
+  chip.efficiency.matmul.split_start = 5us;
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(71us)) << "64 us, 2 and 5";
+  chip.efficiency.matmul.split_start = 600us;
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(502us)) << "then nothing is split";
+}
+
 TEST(ChipSpecTest, TheLibraryTakesTheTileThatIsFastest) {
   ChipSpec chip = round_chip();
   chip.efficiency.matmul = {.tile_m = 128, .tile_n = 256, .compute_units = 100};
@@ -181,6 +201,10 @@ TEST(ChipSpecTest, OperandsOfATileArriveAtItsUnitsRate) {
   kernel.m = kernel.n = 128;
   kernel.flops = Flops(2.0 * 128 * 128 * 1000);
   EXPECT_NEAR(to_seconds(time_of(kernel, chip).total), 512e-6, 2e-12);
+  chip.efficiency.matmul.step_time = 16us;
+  EXPECT_NEAR(to_seconds(time_of(kernel, chip).total), (512 + 250) * 1e-6, 2e-12)
+      << "1000 / 64 steps of 16 us beside the loads";
+  chip.efficiency.matmul.step_time = {};
   chip.communication.units = 100;
   EXPECT_NEAR(to_seconds(time_of(kernel, with_sm_margin(chip, 50)).total), 512e-6, 2e-12)
       << "units that communicate leave the others as fast as they were";
@@ -297,6 +321,16 @@ TEST(ChipSpecTest, PowerLimitsTheClockOfArithmeticAlone) {
   chip.efficiency.attention_forward_fraction = 0.125;
   EXPECT_EQ(time_of(attention, chip).total, time_of(attention, sustained(chip)).total)
       << "busy an eighth of the time, it draws 100 W at the full clock";
+}
+
+// Units that wait for loads half of the time draw 400 W of those 800 at the full clock: the clock
+// is the cube root of 1/4, and the caches follow it.
+TEST(ChipSpecTest, LoadsFromCachesRunAtTheClockOfTheUnits) {
+  ChipSpec chip = round_chip();
+  chip.power = {.limit_watts = 150, .idle_watts = 50, .joules_per_teraflop = 8};
+  chip.efficiency.matmul.operand_bandwidth = Bandwidth(100e12);
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(40us));
+  EXPECT_NEAR(to_seconds(time_of(cube(), sustained(chip)).total), 40e-6 * std::cbrt(4.0), 2e-11);
 }
 
 // Half of the bits and twice the peak draw the same power, and reach the limit at the same clock.

@@ -79,6 +79,8 @@ void slow_serving(CommunicationLibrary& library, int slower) {
 void slow(MatmulEfficiency& matmul, int slower) {
   slow(matmul.operand_bandwidth, slower);
   if (matmul.start) matmul.start = slower * *matmul.start;
+  if (matmul.split_start) matmul.split_start = slower * *matmul.split_start;
+  matmul.step_time = slower * matmul.step_time;
 }
 
 void slow(ServingKernels& serving, int slower) {

@@ -203,7 +203,8 @@ std::optional<std::int64_t> zero_of_words(std::string_view text) {
   if (words.starts_with("z=")) words.erase(0, 2);
   const bool is_off = words == "off" || words.ends_with(":off") || words.ends_with("=off") ||
                       words.ends_with("false") || words.ends_with("disabled");
-  if (is_blank(text) || words.starts_with("no") || is_off) return 0;
+  const bool is_whole = words.find("noshard") != words.npos;  // of FSDP: DDP by another name
+  if (is_blank(text) || words.starts_with("no") || is_off || is_whole) return 0;
   const bool is_digit = words.size() == 1 || words[1] < '0' || words[1] > '9';
   if (words[0] >= '0' && words[0] <= '3' && is_digit) return words[0] - '0';
   return meaning_of<std::int64_t>(words, kZeroWords);

@@ -386,7 +386,9 @@ void read_zero(RowReader& row, ParallelPlan& plan) {
   const auto zero = zero_of_words(words);
   if (!zero) row.assume(fmt::format("zero_stage \"{}\" is not known: 0", words));
   plan.zero = static_cast<int>(zero.value_or(0));
-  if (contains(in_small_letters(words), "reshard never")) plan.reshard_after_forward = false;
+  if (contains(in_small_letters(words), "reshard never")) {
+    plan.reshard_after_forward = plan.save_gathered = false;
+  }
   // PyTorch's SHARD_GRAD_OP: what FSDP has gathered for the forward stays until the backward.
   if (plan.zero == 2 && plan.shared_master) {
     plan.zero = 3;
@@ -559,7 +561,7 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
   if (plan.zero == 3) plan.gradient_bucket_parameters.reset();  // FSDP has no buckets
   if (plan.zero == 2) plan.overlap_gradients = true;            // it always does
   if (plan.zero != 3) {
-    plan.shared_master = plan.fsdp_copies = false;
+    plan.shared_master = plan.fsdp_copies = plan.save_gathered = false;
     plan.prefetch = ParallelPlan{}.prefetch;
   }
   read_offload(row, plan);

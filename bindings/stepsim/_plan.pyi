@@ -62,6 +62,7 @@ class Plan(Part):
                  overlap_parameters: Optional[bool] = ...,
                  prefetch: Optional[int] = ...,
                  reshard_after_forward: Optional[bool] = ...,
+                 save_gathered: Optional[bool] = ...,
                  shared_master: Optional[bool] = ...,
                  fsdp_copies: Optional[bool] = ...,
                  recompute: Optional[Literal["none", "selective", "matmuls", "alternate", "all_but", "full"]] = ...,
@@ -220,6 +221,9 @@ class Plan(Part):
         prefetch: FSDP: layers that are gathered ahead of the one that computes. (default: 1)
         reshard_after_forward: FSDP: gathered parameters are dropped after each pass and gathered again.
             (default: true)
+        save_gathered: FSDP: what a forward gathered stays with the activations that it keeps, until its
+            backward, which gathers it again all the same. Autograd keeps the weights of matmuls so
+            unless the software prevents it (DeepSpeed's mem_efficient_linear does). (default: false)
         shared_master: FSDP: the divided fp32 weights are the master weights, and are cast when they are
             gathered (PyTorch). Otherwise a copy in weight_dtype is held beside them (DeepSpeed).
             (default: false)

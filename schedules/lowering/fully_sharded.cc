@@ -64,18 +64,25 @@ void FullySharded::gather(Part& part, const StageUnit& unit, std::int32_t microb
   stage_.front().waits.push_back(after(gather));
 }
 
+int FullySharded::let_go(const StageUnit& unit, const LayerVisit& visit, bool is_last) const {
+  const ParallelPlan& plan = stage_.plan;
+  if (!plan.reshard_after_forward) return visit.makes_gradients && is_last ? 1 : 0;
+  const bool saves = plan.save_gathered && unit.layer->reads_weights_again;
+  const int own = visit.reads_parameters && !(saves && visit.is_forward) ? 1 : 0;
+  return own + (saves && visit.makes_gradients ? 1 : 0);
+}
+
 void FullySharded::leave(const StageUnit& unit, const LayerVisit& visit, std::int32_t microbatch,
                          bool is_last) {
   const OpRef last = *stage_.front().last_compute;
   if (visit.reads_parameters) last_of_visit_.push_back(last);
-  const bool lets_go =
-      stage_.plan.reshard_after_forward ? visit.reads_parameters : visit.makes_gradients && is_last;
+  const int let_go_times = let_go(unit, visit, is_last);
   for (Part& part : parts_) {
     if (unit.gathered(part.experts) == 0) continue;
-    if (lets_go) {
+    if (let_go_times > 0) {
       stage_.builder.change_memory(last, {.category = MemoryCategory::kGatheredParameters,
                                           .at_end = true,
-                                          .bytes = weights(part, unit)});
+                                          .bytes = let_go_times * weights(part, unit)});
     }
     if (visit.makes_gradients && unit.reduced(part.experts) > 0) {
       reduce(part, unit, microbatch, is_last);

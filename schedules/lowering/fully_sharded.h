@@ -11,6 +11,10 @@
 // after its last backward. That is one gather per step for any number of micro-batches, and the
 // whole stage's weights stay in memory.
 //
+// With save_gathered what a forward gathered of a layer stays until the layer's backward of that
+// micro-batch ends, beside what the backward gathers. Layers whose forward is repeated keep
+// nothing, nor do lookups in a table.
+//
 // With hybrid sharding layers are gathered and reduced within a group of replicas. The divided
 // gradients are summed over the groups after the last backward of a layer. Experts have replicas of
 // their own (edp), so they have gathers and reductions of their own too. Nothing is divided where
@@ -32,6 +36,7 @@ namespace stepsim {
 struct LayerVisit {
   bool reads_parameters = true;
   bool makes_gradients = false;
+  bool is_forward = false;  // and its results are kept for a backward
 };
 
 class FullySharded {
@@ -63,6 +68,8 @@ class FullySharded {
   void gather(Part& part, const StageUnit& unit, std::int32_t microbatch);
   void reduce(Part& part, const StageUnit& unit, std::int32_t microbatch, bool is_last);
   Bytes weights(const Part& part, const StageUnit& unit) const;
+  // Returns how many times gathered weights are let go at the end of a visit.
+  int let_go(const StageUnit& unit, const LayerVisit& visit, bool is_last) const;
 
   Stage& stage_;
   std::vector<Part> parts_;

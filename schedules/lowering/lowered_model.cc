@@ -329,6 +329,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
     return block;
   };
   lowered.embedding = lower_end(layers.embedding, false);
+  lowered.embedding.reads_weights_again = false;
   lowered.head = lower_end(layers.head, true);
   const std::vector<BlockKind> kinds = model.kind == ModelKind::kMlpStack
                                            ? std::vector<BlockKind>{{.mixer = Mixer::kNone}}

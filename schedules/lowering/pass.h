@@ -64,7 +64,8 @@ struct Pass {
     return {.reads_parameters = part != PassPart::kWeightGradients,
             .makes_gradients =
                 !is_forward() &&
-                (!by_parts || layer.has_weight_part() == (part == PassPart::kWeightGradients))};
+                (!by_parts || layer.has_weight_part() == (part == PassPart::kWeightGradients)),
+            .is_forward = is_forward()};
   }
 };
 

@@ -37,6 +37,7 @@ LoweredLayer recompute_fully(LoweredLayer layer, BlockRecompute role) {
   const bool keeps_input = role == BlockRecompute::kAlone || role == BlockRecompute::kFirst;
   const Bytes held = keeps_input ? layer.input : Bytes(0);
   std::vector<LayerStep> again = forward_again(layer, held);
+  layer.reads_weights_again = false;
   for (LayerStep& step : layer.forward) step.kept = Bytes(0);
   first_compute(layer.forward).kept = held + layer.lent;
   if (has_own_visit(role)) {

@@ -51,6 +51,8 @@ struct LoweredLayer {
   std::int64_t narrow_weights = 0;  // trained or frozen, that narrow matmuls multiply
   Bytes lent{};                     // what later layers read, too: kept whatever is made again
   Bytes input{};  // input of the layer on this chip, included in what its first compute step keeps
+  bool reads_weights_again = true;  // the backward reads weights that this forward reads; no
+                                    // table's, and not if the whole forward is repeated
 
   bool has_weight_part() const;                   // whether a step of split_backward belongs to W
   bool empty() const { return forward.empty(); }  // true: the model has no such layer

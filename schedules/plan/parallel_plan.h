@@ -216,6 +216,7 @@ struct ParallelPlan {
   bool overlap_parameters = false;
   int prefetch = 1;  // FSDP: layers gathered ahead of the computing layer
   bool reshard_after_forward = true;
+  bool save_gathered = false;  // FSDP: what forwards gathered stays for their backwards
   bool shared_master = false;  // FSDP: the divided fp32 weights are the master weights
   bool fsdp_copies = false;    // into and out of the buffers of its collectives
 

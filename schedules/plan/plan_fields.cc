@@ -463,6 +463,15 @@ void add_data(Table& table) {
              .advice = "false gathers once a step and holds all of the rank's parameters until "
                        "the last backward.",
              .rules = "false needs zero = 3."});
+  table.add(
+      "save_gathered", &Plan::save_gathered,
+      {.help = "FSDP: what a forward gathered stays with the activations that it keeps, until "
+               "its backward, which gathers it again all the same. Autograd keeps the weights "
+               "of matmuls so unless the software prevents it (DeepSpeed's "
+               "mem_efficient_linear does).",
+       .advice = "Turn it on to reproduce the memory of such software: all of the rank's "
+                 "weights at the end of a forward, but for layers that are recomputed.",
+       .rules = "true needs zero = 3 and reshard_after_forward."});
   table.add("shared_master", &Plan::shared_master,
             {.help = "FSDP: the divided fp32 weights are the master weights, and are cast when "
                      "they are gathered (PyTorch). Otherwise a copy in weight_dtype is held beside "

@@ -32,7 +32,7 @@ TEST(PlanWordsTest, StagesOfZero) {
     EXPECT_EQ(zero_of_words(words), 1) << words;
   }
   for (const char* words : {"", "0", "no", "none", "unknown (0 in a model)", "DDP", "zero: off",
-                            "zero_optimization=False"}) {
+                            "zero_optimization=False", "ddp (FSDP NO_SHARD)"}) {
     EXPECT_EQ(zero_of_words(words), 0) << words;
   }
   for (const char* words : {"sharded data parallel", "ZeRO optimizer", "mcore_distrib_optim"}) {
@@ -239,6 +239,21 @@ TEST(PlanWordsTest, SoftwareOfASource) {
   // NeMo 25 transposes on Hopper.
   EXPECT_TRUE(run_with(columns, "x,8,8,yes,NeMo,25.02").experiment.plan.transpose_operands);
   EXPECT_TRUE(run_with(columns, "x,8,8,yes,NeMo,25.02").experiment.plan.gather_narrow);
+}
+
+// PyTorch's linear layers keep what was gathered for them, but under Hugging Face's Trainer, and
+// with the weights of a stage that divides none.
+TEST(PlanWordsTest, DeepSpeedAloneKeepsGatheredWeights) {
+  const std::string columns = "dp,tp,sequence_parallel,zero_stage,software";
+  const auto saves = [&](const std::string& values) {
+    const TrainingRun run = run_with(columns, values);
+    EXPECT_EQ(run.problem, "") << values;
+    return run.experiment.plan.save_gathered;
+  };
+  EXPECT_TRUE(saves("64,1,no,3,PyTorch 2.2 and DeepSpeed 0.14.2"));
+  EXPECT_FALSE(saves("64,1,no,2,DeepSpeed"));
+  EXPECT_FALSE(saves("64,1,no,3,transformers Trainer and DeepSpeed"));
+  EXPECT_FALSE(saves("64,1,no,3 (reshard never),DeepSpeed"));
 }
 
 }  // namespace

@@ -437,6 +437,30 @@ TEST(LowerTest, ParametersThatStayGatheredAreGatheredOnceAStep) {
   EXPECT_EQ(result.memory_peaks[0].by_category[gathered].value(), 2 * parameters);
 }
 
+// What a forward gathered stays until its backward, which gathers again: behind the last block
+// the weights of all of them are there.
+TEST(LowerTest, GatheredParametersMayStayWithTheActivations) {
+  ModelSpec model = small_model();
+  ParallelPlan plan = plan_of(1, 4, 1, 3);
+  plan.prefetch = 0;
+  const auto run_it = [&] { return run(model, plan, one_node(4, 100_GBps), {.steps = 2}); };
+  const SimulationResult dropped = run_it();
+  plan.save_gathered = true;
+  const SimulationResult kept = run_it();
+  EXPECT_EQ(sent(kept, Axis::kData), sent(dropped, Axis::kData));
+  EXPECT_EQ(kept.step_time, dropped.step_time);
+  const std::int64_t blocks = parameter_count(model) - 2 * 1000 * 512 - 512;  // tables, last norm
+  const auto gathered = [](const SimulationResult& result) {
+    const auto at = static_cast<std::size_t>(MemoryCategory::kGatheredParameters);
+    return result.memory_peaks[0].by_category[at].value();
+  };
+  EXPECT_EQ(gathered(kept), 2 * blocks) << "the peak is behind the last block";
+  EXPECT_LT(gathered(dropped), gathered(kept) / 3);
+  plan.recompute = Recompute::kFull;
+  const SimulationResult again = run_it();
+  EXPECT_LT(gathered(again), gathered(kept) / 3) << "layers whose forward is repeated keep nothing";
+}
+
 // The table is gathered for the embedding and for the head, forward and backward, and its gradient
 // reduced after both; with two stages the two copies' parts are summed as well.
 TEST(LowerTest, TiedEmbeddingsAreGatheredForBothOfTheirLayers) {

@@ -3,6 +3,7 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/catalog_message.h"
@@ -15,15 +16,56 @@
 namespace stepsim {
 namespace {
 
+// A name may be written with dashes in place of spaces, as a shell likes it.
+std::string with_dashes(std::string name) {
+  std::ranges::replace(name, ' ', '-');
+  return name;
+}
+
+// Returns the entry of that name; nullptr if there is none.
+const file::Software* find_software(const std::vector<file::Software>& all,
+                                    const std::string& name) {
+  const auto found = std::ranges::find_if(all, [&name](const file::Software& software) {
+    return with_dashes(software.name()) == with_dashes(name);
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+// Returns the entry with what those say that it is like. `entries` are as they are written.
+file::Software completed(const file::Software& entry, const std::vector<file::Software>& entries,
+                         std::size_t others = 0) {
+  if (entry.like().empty()) return entry;
+  const file::Software* const other = find_software(entries, entry.like());
+  if (other == nullptr || others == entries.size()) {
+    throw std::logic_error("software \"" + entry.name() + "\" is like \"" + entry.like() +
+                           "\", which is none, or like itself");
+  }
+  file::Software base = completed(*other, entries, others + 1);
+  file::Software own = entry;
+  own.mutable_chip()->MergeFrom(base.chip());  // the first that fits is used
+  base.clear_chip();
+  base.clear_source();
+  base.clear_dtype();
+  base.clear_also_called();
+  base.clear_not_called();
+  base.clear_recipe();
+  base.clear_tuning();
+  base.clear_vocabulary();
+  base.MergeFrom(own);
+  return base;
+}
+
 std::vector<file::Software> software_messages() {
   ProblemList problems;
-  std::vector<file::Software> all;
+  std::vector<file::Software> entries;
   for (const SourceText& source : catalog_tables("software")) {
     file::SoftwareTable table;
     read_catalog_message(source, "", table, problems);
-    all.insert(all.end(), table.software().begin(), table.software().end());
+    entries.insert(entries.end(), table.software().begin(), table.software().end());
   }
   throw_if_any(problems.all());
+  std::vector<file::Software> all;
+  for (const file::Software& entry : entries) all.push_back(completed(entry, entries));
   return all;
 }
 
@@ -129,21 +171,6 @@ void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
                          ? plan.fused_attention()
                          : !base.has_fused_attention() || base.fused_attention();
   if (plan.has_inference() || !fuses) base.clear_attention_library();
-}
-
-// A name may be written with dashes in place of spaces, as a shell likes it.
-std::string with_dashes(std::string name) {
-  std::ranges::replace(name, ' ', '-');
-  return name;
-}
-
-// Returns the entry of that name; nullptr if there is none.
-const file::Software* find_software(const std::vector<file::Software>& all,
-                                    const std::string& name) {
-  const auto found = std::ranges::find_if(all, [&name](const file::Software& software) {
-    return with_dashes(software.name()) == with_dashes(name);
-  });
-  return found == all.end() ? nullptr : &*found;
 }
 
 }  // namespace

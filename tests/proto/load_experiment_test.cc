@@ -240,6 +240,33 @@ TEST_F(LoadExperimentTest, AChipOfTheCatalogMayBeChangedInPlace) {
   EXPECT_EQ(chip.memory_bandwidth, 4000_GBps);
 }
 
+// "nemo 25" is like "nemo", which is like "megatron-core": keys and chips of all three hold, the
+// nearest first; sources, recipes and tuning are an entry's own.
+TEST(SoftwareTest, AnEntrySaysWhatDiffersFromAnother) {
+  const std::vector<Software> all = load_software();
+  const auto named = [&all](std::string_view name) -> const Software& {
+    return *std::ranges::find(all, name, &Software::name);
+  };
+  const auto key = [](const Software& software, std::string_view name) {
+    const auto found =
+        std::ranges::find(software.plan, name, [](const auto& k) { return k.first; });
+    return found == software.plan.end() ? "" : found->second;
+  };
+  const Software& nemo = named("nemo 25");
+  EXPECT_EQ(key(nemo, "loss"), "fused");
+  EXPECT_EQ(key(nemo, "gradient_bucket_parameters"), "134217728");
+  EXPECT_EQ(key(nemo, "gather_narrow"), "true");
+  EXPECT_EQ(key(named("nemo"), "loss"), "in_place");
+  EXPECT_FALSE(nemo.dropout);
+  EXPECT_TRUE(named("megatron-core").dropout);
+  EXPECT_EQ(nemo.pads_vocabulary, 128);
+  EXPECT_EQ(nemo.on_chips.size(), named("megatron-core").on_chips.size());
+  EXPECT_EQ(named("nemo 2023.05").on_chips.front().chip, "h100");
+  EXPECT_NE(nemo.sources, named("nemo").sources);
+  EXPECT_TRUE(named("nemo mlperf").recipes.empty());
+  EXPECT_EQ(named("megatron-lm 2023").memory_figure, MemoryFigure::kAllocated);
+}
+
 TEST_F(LoadExperimentTest, APlanMayNameItsSoftware) {
   ExperimentSource source = from("llama3-8b-dgx-h100-8");
   source.plan = "software=torchtitan-2024.12,zero=3";

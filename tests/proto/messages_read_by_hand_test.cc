@@ -57,7 +57,7 @@ std::vector<ReadByHand> messages_read_by_hand() {
        "proto/catalog/load_software.cc",
        {"name", "source", "plan", "dropout", "chip", "recomputes_as_needed", "dtype",
         "pads_vocabulary", "recipe", "vocabulary", "tuning", "memory_figure", "unused_memory",
-        "also_called", "not_called"}},
+        "also_called", "not_called", "like"}},
       {file::SoftwareRecipe::descriptor(),
        "proto/catalog/load_software.cc",
        {"model", "plan", "chip"}},

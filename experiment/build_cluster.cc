@@ -16,10 +16,12 @@ Cluster cluster_for_steps(const Experiment& experiment) {
 Cluster cluster_for_steps(const Experiment& experiment, BuiltTopology built) {
   Cluster cluster = build_cluster(experiment.cluster, std::move(built), experiment.plan.offloads());
   const ParallelPlan& plan = experiment.plan;
-  if (!plan.is_inference()) {
+  const bool trains = !plan.is_inference();
+  if (trains) {
     cluster.chip.efficiency = cluster.chip.efficiency.in_training(plan.attention_library);
   }
-  cluster.chip = with_sm_margin(sustained(slowest_of(plan.ranks(), cluster.chip)), plan.sm_margin);
+  cluster.chip =
+      with_sm_margin(sustained(slowest_of(plan.ranks(), cluster.chip), trains), plan.sm_margin);
   return cluster;
 }
 

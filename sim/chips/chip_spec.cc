@@ -280,18 +280,17 @@ double sustained_clock(const ChipSpec& chip, DataType type, double busy) {
   return at_full_clock > budget ? std::cbrt(budget / at_full_clock) : 1;
 }
 
-ChipSpec sustained(const ChipSpec& chip) {
+ChipSpec sustained(const ChipSpec& chip, bool slows_loads) {
   ChipSpec slower = chip;
   Efficiency& efficiency = slower.efficiency;
   std::erase_if(efficiency.matmul_of,
                 [](const MatmulEfficiency& matmul) { return !matmul.weights; });
-  // The caches run at the clock of the units, the memory at its own.
-  const auto slow_matmul = [&chip](MatmulEfficiency& matmul, DataType type) {
+  const auto slow_matmul = [&](MatmulEfficiency& matmul, DataType type) {
     const double clock =
         sustained_clock(chip, type, busy_share(matmul, type, chip.peak_of(type).value()));
     matmul.peak_fraction *= clock;
-    if (matmul.operand_bandwidth)
-      matmul.operand_bandwidth = Bandwidth(matmul.operand_bandwidth->value() * clock);
+    if (!slows_loads) return;
+    if (auto& loads = matmul.operand_bandwidth) loads = Bandwidth(loads->value() * clock);
     matmul.step_time = duration_from_seconds(to_seconds(matmul.step_time) / clock);
   };
   for (MatmulEfficiency& narrow : efficiency.matmul_of) slow_matmul(narrow, *narrow.type);

@@ -184,8 +184,10 @@ std::vector<Peak> peaks_of_all_types(Throughput throughput);
 double sustained_clock(const ChipSpec& chip, DataType type, double busy);
 
 // Returns the chip as it is in a long step: the fractions of the peak that matmuls and attention
-// reach at their sustained clocks.
-ChipSpec sustained(const ChipSpec& chip);
+// reach at their sustained clocks. `slows_loads`: what matmuls load from caches, too, which run at
+// the clock of the units; the memory has its own. Passes of inference that wait for thin tiles'
+// loads draw less than the limit, so theirs are as at the full clock.
+ChipSpec sustained(const ChipSpec& chip, bool slows_loads = true);
 
 // Returns the chip whose operations take most energy of `chips` ones that a step waits for.
 // REQUIRES: chips >= 1.

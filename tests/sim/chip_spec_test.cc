@@ -331,6 +331,7 @@ TEST(ChipSpecTest, LoadsFromCachesRunAtTheClockOfTheUnits) {
   chip.efficiency.matmul.operand_bandwidth = Bandwidth(100e12);
   EXPECT_EQ(time_of(cube(), chip).total, Duration(40us));
   EXPECT_NEAR(to_seconds(time_of(cube(), sustained(chip)).total), 40e-6 * std::cbrt(4.0), 2e-11);
+  EXPECT_EQ(time_of(cube(), sustained(chip, false)).total, Duration(40us)) << "as in inference";
 }
 
 // Half of the bits and twice the peak draw the same power, and reach the limit at the same clock.

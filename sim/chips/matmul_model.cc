@@ -142,14 +142,15 @@ double busy_share(const MatmulEfficiency& efficiency, DataType type, double peak
   const auto rows = static_cast<double>(efficiency.tile_m);
   const auto columns = static_cast<double>(efficiency.tile_n);
   const double reached = efficiency.peak_fraction / slowdown_of_tile(efficiency, rows, columns);
-  if (!efficiency.operand_bandwidth) return reached;
   // Of a step of one along the inner dimension.
   const double flops = 2 * rows * columns;
-  const double loads = (rows + columns) * static_cast<double>(bits_of(type)) / 8;
   const auto units = static_cast<double>(efficiency.compute_units);
-  const double loading = loads * units / efficiency.operand_bandwidth->value() +
-                         to_seconds(efficiency.step_time) / kInnerStep;
-  return std::min(reached, flops * units / (peak * loading));
+  double loading = to_seconds(efficiency.step_time) / kInnerStep;
+  if (efficiency.operand_bandwidth) {
+    const double bytes = (rows + columns) * static_cast<double>(bits_of(type)) / 8;
+    loading += bytes * units / efficiency.operand_bandwidth->value();
+  }
+  return loading > 0 ? std::min(reached, flops * units / (peak * loading)) : reached;
 }
 
 MatmulTime time_of_matmul(const Kernel& kernel, const MatmulEfficiency& efficiency,

@@ -332,6 +332,10 @@ TEST(ChipSpecTest, LoadsFromCachesRunAtTheClockOfTheUnits) {
   EXPECT_EQ(time_of(cube(), chip).total, Duration(40us));
   EXPECT_NEAR(to_seconds(time_of(cube(), sustained(chip)).total), 40e-6 * std::cbrt(4.0), 2e-11);
   EXPECT_EQ(time_of(cube(), sustained(chip, false)).total, Duration(40us)) << "as in inference";
+  // Without a limit of their rate, steps of a tile of 500 x 500 wait as long as its arithmetic
+  // takes twice: 64 x 5e5 / 1e14 s.
+  chip.efficiency.matmul = {.tile_m = 500, .tile_n = 500, .step_time = 640ns};
+  EXPECT_NEAR(busy_share(chip.efficiency.matmul, DataType::kBf16, 100e12), 0.5, 1e-9);
 }
 
 // Half of the bits and twice the peak draw the same power, and reach the limit at the same clock.

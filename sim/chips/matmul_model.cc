@@ -32,6 +32,18 @@ double slowdown_of_tile(const MatmulEfficiency& efficiency, double rows, double 
   return 1 + kInstructionDepth * efficiency.tile_overhead * (rows + columns) / (rows * columns);
 }
 
+// Returns what an element that one unit loads from caches takes; 0: no limit of their rate.
+double seconds_per_operand(const MatmulEfficiency& efficiency, DataType type) {
+  if (!efficiency.operand_bandwidth) return 0;
+  return static_cast<double>(bits_of(type)) / 8 * static_cast<double>(efficiency.compute_units) /
+         efficiency.operand_bandwidth->value();
+}
+
+// Returns what a tile takes for one value of k beside loading its operands.
+double seconds_per_inner(const MatmulEfficiency& efficiency) {
+  return to_seconds(efficiency.step_time) / kInnerStep;
+}
+
 bool is_aligned(const Kernel& kernel) {
   const std::int64_t bits = bits_of(kernel.type);
   return kernel.k * bits % kAlignment == 0 && kernel.n * bits % kAlignment == 0;
@@ -47,7 +59,8 @@ class TileCosts {
         bytes_(static_cast<double>((kernel.read + kernel.written).value())),
         start_(efficiency.start.value_or(chip.launch_overhead)),
         split_start_(efficiency.split_start.value_or(start_ / 2)),
-        step_s_(to_seconds(efficiency.step_time) / kInnerStep) {
+        s_per_operand_(seconds_per_operand(efficiency, kernel.type)),
+        s_per_inner_(seconds_per_inner(efficiency)) {
     const double units = static_cast<double>(efficiency.compute_units);
     const double reached = efficiency.peak_fraction *
                            (kernel.accumulates ? efficiency.accumulating : 1) *
@@ -55,10 +68,6 @@ class TileCosts {
     const double of_shape = 2 * static_cast<double>(kernel.batch) * static_cast<double>(kernel.m) *
                             static_cast<double>(kernel.n) * inner_;
     s_per_flop_ = units / (chip.peak * reached) * kernel.flops.value() / of_shape;
-    if (efficiency.operand_bandwidth) {
-      s_per_operand_ = static_cast<double>(bits_of(kernel.type)) / 8 * units /
-                       efficiency.operand_bandwidth->value();
-    }
     if (kernel.stored) {
       column_weight_ = mean_bytes_of(*kernel.stored) / mean_bytes_of(kernel.type);
     }
@@ -92,7 +101,8 @@ class TileCosts {
     const double area = rows * columns;
     const double compute = 2 * area * (part + efficiency_.inner_ramp) *
                            slowdown_of_tile(efficiency_, rows, columns) * s_per_flop_;
-    const double loading = part * ((rows + columns * column_weight_) * s_per_operand_ + step_s_);
+    const double loading =
+        part * ((rows + columns * column_weight_) * s_per_operand_ + s_per_inner_);
     const bool split = tile.parts > 1;
     const double partial = split ? partial_bytes_ * static_cast<double>(tile.parts) : 0;
     return {.compute_s = waves * std::max(compute, loading) + sums_s_,
@@ -107,9 +117,9 @@ class TileCosts {
   double bytes_;
   Duration start_;
   Duration split_start_;
-  double step_s_;             // of one k, beside the loads
+  double s_per_operand_;      // element that one unit loads
+  double s_per_inner_;        // value of k, beside the loads
   double s_per_flop_ = 0;     // of one unit
-  double s_per_operand_ = 0;  // element that one unit loads
   double column_weight_ = 1;  // of an element of the second operand, in those of the first
   double s_per_byte_ = 0;
   double sums_s_ = 0;
@@ -142,14 +152,11 @@ double busy_share(const MatmulEfficiency& efficiency, DataType type, double peak
   const auto rows = static_cast<double>(efficiency.tile_m);
   const auto columns = static_cast<double>(efficiency.tile_n);
   const double reached = efficiency.peak_fraction / slowdown_of_tile(efficiency, rows, columns);
-  // Of a step of one along the inner dimension.
+  // Both of one value of k.
   const double flops = 2 * rows * columns;
+  const double loading =
+      (rows + columns) * seconds_per_operand(efficiency, type) + seconds_per_inner(efficiency);
   const auto units = static_cast<double>(efficiency.compute_units);
-  double loading = to_seconds(efficiency.step_time) / kInnerStep;
-  if (efficiency.operand_bandwidth) {
-    const double bytes = (rows + columns) * static_cast<double>(bits_of(type)) / 8;
-    loading += bytes * units / efficiency.operand_bandwidth->value();
-  }
   return loading > 0 ? std::min(reached, flops * units / (peak * loading)) : reached;
 }
 

@@ -194,8 +194,20 @@ std::optional<Value> meaning_of(std::string_view text, std::span<const Meaning<V
 
 bool says_yes(std::string_view text) {
   const std::string words = squeezed(text);
-  return words == "1" || words == "y" || words == "on" || words.starts_with("yes") ||
-         words.starts_with("true");
+  return words == "1" || words.starts_with("1(") || words == "y" || words == "on" ||
+         words.starts_with("yes") || words.starts_with("true") || words.starts_with("enabled");
+}
+
+bool divides_sequence(std::string_view text) {
+  constexpr std::string_view kName = "sequenceparallel";
+  const std::string words = squeezed(text);
+  const std::size_t at = words.find(kName);
+  if (says_yes(text) || words.starts_with("flagpassed")) return true;
+  if (at == words.npos || words.starts_with("no")) return false;
+  std::string_view value = std::string_view(words).substr(at + kName.size());
+  if (value.starts_with("ism")) value.remove_prefix(3);
+  if (value.starts_with('=') || value.starts_with(':')) value.remove_prefix(1);
+  return value.empty() || value.starts_with('(') || says_yes(value);
 }
 
 std::optional<std::int64_t> zero_of_words(std::string_view text) {

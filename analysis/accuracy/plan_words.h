@@ -1,6 +1,7 @@
 // The parts of a plan in the words of a table's author, whatever their case, spaces, "-" and "_":
 //
 //   yes, true, on, 1                                     says_yes()
+//   sequence_parallel true, --sequence-parallel          divides_sequence()
 //   3 (HSDP: sharded in a node), ZeRO-3, FSDP2           zero_of_words(): 3
 //   ZeRO-1, distributed optimizer                        zero_of_words(): 1
 //   interleaved 1F1B, one layer per chunk; VPP           schedule_of_words(): interleaved_1f1b
@@ -26,6 +27,10 @@
 namespace stepsim {
 
 bool says_yes(std::string_view text);
+
+// Returns whether tensor ranks divide the tokens between them: yes, or the setting's name, alone or
+// set to it. Sizes are those of other ways ("sequence_parallel_size 8").
+bool divides_sequence(std::string_view text);
 
 // Returns 0 if the text is blank or says that nothing is divided.
 std::optional<std::int64_t> zero_of_words(std::string_view text);

@@ -77,7 +77,8 @@ void read_attention(RowReader& row, const ModelSpec& model, std::string_view chi
   if (plan.tp > 1) {
     // Without sequence parallelism all tensor ranks would send the same tokens to the experts,
     // which no training does.
-    plan.sequence_parallel = says_yes(row.text("sequence_parallel")) || model.experts.routed > 0;
+    plan.sequence_parallel =
+        divides_sequence(row.text("sequence_parallel")) || model.experts.routed > 0;
   }
   const std::string_view attention = row.text("attention");
   if (plan.fused_attention && !could_fuse_attention(row, chip)) {
@@ -424,14 +425,27 @@ std::string metric_text(const RowReader& row, std::string_view key) {
   return std::string(rest.substr(0, rest.find(';')));
 }
 
-// Cuts "Megatron-LM core v0.8" into megatron, lm, core and 0.8.
+// A year, or a month of one: "2024", "2024.12".
+bool is_date(const std::string& word) {
+  const bool has_month = word.size() == 7 && word[4] == '.';
+  return (word.size() == 4 || has_month) && word.starts_with("20") &&
+         word.find_first_not_of("0123456789.") == std::string::npos;
+}
+
+// Cuts "Megatron-LM core v0.8, 2024-12" into megatron, lm, core, 0.8 and 2024.12.
 std::vector<std::string> name_words(std::string_view name) {
+  const auto is_digit = [name](std::size_t at) {
+    return at < name.size() && std::isdigit(static_cast<unsigned char>(name[at])) != 0;
+  };
   std::vector<std::string> words(1);
-  for (const char c : name) {
-    const auto code = static_cast<unsigned char>(c);
-    if (std::isalnum(code) != 0 || c == '.') {
-      if (std::isdigit(code) != 0 && words.back() == "v") words.back().clear();
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const char c = name[i];
+    const bool is_year = words.back().size() == 4 && is_date(words.back());
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.') {
+      if (is_digit(i) && words.back() == "v") words.back().clear();
       words.back() += small_letter(c);
+    } else if (c == '-' && is_year && is_digit(i + 1) && is_digit(i + 2)) {
+      words.back() += '.';
     } else if (!words.back().empty()) {
       words.emplace_back();
     }
@@ -440,15 +454,15 @@ std::vector<std::string> name_words(std::string_view name) {
   return words;
 }
 
-bool is_year(const std::string& word) {
-  return word.size() == 4 && word.starts_with("20") &&
-         word.find_first_not_of("0123456789") == std::string::npos;
-}
-
 // Returns whether a row's word is that of an entry: the same, a release of it ("25.04" of "25"), or
-// a year up to it (an entry of 2023 is of software until then).
+// a date up to it (an entry of 2023 is of software until then, one of 2024.12 until that month).
+// A year alone is not before a month of it.
 bool is_release_or_word(const std::string& word, const std::string& of_entry) {
-  if (is_year(of_entry) && is_year(word)) return word <= of_entry;
+  if (is_date(of_entry) && is_date(word)) {
+    const std::string as_long = word.substr(0, of_entry.size());
+    return as_long.size() == of_entry.size() ? as_long <= of_entry
+                                             : as_long < of_entry.substr(0, as_long.size());
+  }
   return word == of_entry || (std::isdigit(static_cast<unsigned char>(of_entry[0])) != 0 &&
                               word.starts_with(of_entry + "."));
 }
@@ -573,6 +587,10 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
   guesses = read_recompute(row, model.layers, plan);
   if (software.recomputes_as_needed && model.experts.routed == 0) {
     recompute_as_needed(plan, guesses);
+  }
+  if (software.recomputes_cudnn && plan.recompute == Recompute::kAlternate &&
+      plan.attention_library == AttentionLibrary::kCudnn) {
+    plan.recompute = Recompute::kAlternateMatmuls;
   }
   read_overlap(row, plan);
   read_recipe(row, software, plan, guesses);

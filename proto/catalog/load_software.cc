@@ -183,6 +183,7 @@ std::vector<Software> load_software() {
                      .plan = keys_of(entry.plan()),
                      .dropout = entry.dropout(),
                      .recomputes_as_needed = entry.recomputes_as_needed(),
+                     .recomputes_cudnn = entry.recomputes_cudnn(),
                      .dtypes = {entry.dtype().begin(), entry.dtype().end()},
                      .pads_vocabulary = std::max<std::int64_t>(1, entry.pads_vocabulary()),
                      .recipes = recipes_of(entry)});
@@ -215,6 +216,10 @@ bool resolve_software(file::Plan& plan, file::Chip& chip, const file::Chip& own,
   if (on_chip != nullptr) base.MergeFrom(on_chip->plan());
   drop_what_does_not_apply(plan, base);
   put_over(base, plan);
+  if (software->recomputes_cudnn() && base.recompute() == "alternate" &&
+      base.attention_library() == "cudnn") {
+    base.set_recompute("alternate_matmuls");
+  }
   base.set_software(with_dashes(software->name()));
   plan = std::move(base);
   change_chip(*software, chip.name(), chip);

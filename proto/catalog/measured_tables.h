@@ -74,7 +74,8 @@ struct Software {
   std::vector<std::string> not_called{};                  // words that no name of it has
   std::vector<std::pair<std::string, std::string>> plan;  // keys of a plan and their values
   bool dropout = false;                                   // dropout of models without a gated MLP
-  bool recomputes_as_needed = false;      // full recompute leaves out a block's last matmul
+  bool recomputes_as_needed = false;  // full recompute leaves out a block's last matmul
+  bool recomputes_cudnn = false;  // recompute alternate does not keep what cuDNN's attention makes
   std::vector<std::string> dtypes{};      // parts of a dtype, of which a row has one; empty: any
   std::int64_t pads_vocabulary = 1;       // to a multiple of this many tokens for each tensor rank
   std::vector<SoftwareRecipe> recipes{};  // the first whose model fits

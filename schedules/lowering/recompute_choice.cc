@@ -39,7 +39,7 @@ RecomputeChoice::RecomputeChoice(const Layer& block, const ParallelPlan& plan)
     : ops_(block.ops), plan_(plan), sources_(sources_of(block)), result_(block.ops.size()) {
   for (const LayerOp& op : ops_) policies_.push_back(policy_of(plan, op));
   dropped_.resize(ops_.size());
-  if (plan.recompute == Recompute::kAlternate) dropped_ = dropped_alternately(block);
+  if (keeps_every_second_matmul(plan.recompute)) dropped_ = dropped_alternately(block);
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     if (dropped_[i].all()) policies_[i] = RecomputePolicy::kResult;
   }
@@ -100,7 +100,7 @@ void RecomputeChoice::count_bytes(std::size_t i) {
     }
   }
   // Results that are not dropped are kept, even if nobody reads them.
-  if (plan_.recompute == Recompute::kAlternate && is_projection(op) && !dropped_[i].any() &&
+  if (keeps_every_second_matmul(plan_.recompute) && is_projection(op) && !dropped_[i].any() &&
       is_read_by_nobody(i)) {
     chosen.kept += projection_size(op);
   }

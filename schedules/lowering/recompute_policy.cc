@@ -78,10 +78,11 @@ RecomputePolicy policy_of(const ParallelPlan& plan, const LayerOp& op) {
                ? RecomputePolicy::kKeep
                : RecomputePolicy::kResult;
   }
-  if (plan.recompute == Recompute::kAlternate) {
+  if (keeps_every_second_matmul(plan.recompute)) {
     // Grouped matmuls are not among the results that torchtitan keeps.
+    const bool keeps_attention = plan.recompute == Recompute::kAlternate;
     const bool stays = (is_projection(op) && op.region != Region::kExpert) ||
-                       op.name == "attention" ||
+                       (keeps_attention && op.name == "attention") ||
                        (plan.ep > 1 && one_of(op.name, {"permute", "unpermute"}));
     return stays ? RecomputePolicy::kKeep : RecomputePolicy::kResult;
   }

@@ -80,14 +80,17 @@ void check_groups(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
 }  // namespace
 
 void check_recompute(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  rules.require(plan.recompute != Recompute::kAlternate || model.shared.blocks == 0 || plan.tp <= 1,
-                "recompute",
-                "is alternate, which is not modelled for blocks of shared weights with tp above 1: "
-                "matmuls, full or none");
+  rules.require(
+      !keeps_every_second_matmul(plan.recompute) || model.shared.blocks == 0 || plan.tp <= 1,
+      "recompute",
+      "is " + std::string(name_of(plan.recompute)) +
+          ", which is not modelled for blocks of shared weights with tp above 1: matmuls, full or "
+          "none");
   check_groups(plan, model, rules);
   rules.require(!plan.recompute_layers || plan.recompute != Recompute::kNone, "recompute_layers",
                 "is " + std::to_string(plan.recompute_layers.value_or(0)) +
-                    ", but recompute is none: selective, matmuls, alternate, all_but or full");
+                    ", but recompute is none: selective, matmuls, alternate, alternate_matmuls, "
+                    "all_but or full");
   check_recompute_modules(plan, model, rules);
   check_recompute_keep(plan, rules);
 }

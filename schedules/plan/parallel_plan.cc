@@ -14,8 +14,8 @@ std::string_view name_of(PlanAxis axis) {
 }
 
 std::string_view name_of(Recompute recompute) {
-  constexpr std::array<std::string_view, kRecomputes> kNames = {"none",      "selective", "matmuls",
-                                                                "alternate", "all_but",   "full"};
+  constexpr std::array<std::string_view, kRecomputes> kNames = {
+      "none", "selective", "matmuls", "alternate", "alternate_matmuls", "all_but", "full"};
   return kNames[static_cast<std::size_t>(recompute)];
 }
 

@@ -51,11 +51,15 @@ enum class Recompute : std::uint8_t {
   kMatmuls,    // all but the results of matmuls with weights: norms, attention, activations
   kAlternate,  // all but the results of attention and of every second matmul outside of routed
                // experts (torchtitan)
-  kAllBut,     // all but the results that are named (JAX's save_only_these_names)
-  kFull,       // whole blocks: only their inputs are kept
+  kAlternateMatmuls,  // those of every second matmul alone
+  kAllBut,            // all but the results that are named (JAX's save_only_these_names)
+  kFull,              // whole blocks: only their inputs are kept
 };
-inline constexpr std::size_t kRecomputes = 6;
+inline constexpr std::size_t kRecomputes = 7;
 std::string_view name_of(Recompute recompute);  // "selective"
+inline bool keeps_every_second_matmul(Recompute recompute) {
+  return recompute == Recompute::kAlternate || recompute == Recompute::kAlternateMatmuls;
+}
 
 // The modules that recompute = selective repeats: schedules/lowering/recompute.h.
 enum class RecomputeModule : std::uint8_t {

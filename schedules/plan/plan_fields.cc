@@ -494,8 +494,8 @@ void add_recompute(Table& table) {
       {.help = "Activations that are dropped and made again before the backward. selective: "
                "the recompute_modules of each block. matmuls: all but the results of matmuls "
                "with weights. alternate: all but the results of attention and of every "
-               "second matmul outside of routed experts (torchtitan). all_but: all but the results "
-               "in recompute_keep "
+               "second matmul outside of routed experts (torchtitan). alternate_matmuls: all but "
+               "those of every second matmul. all_but: all but the results in recompute_keep "
                "(JAX). full: whole blocks, of which only the input is kept.",
        .advice =
            "full makes a step about a third longer and keeps least. selective frees activations "

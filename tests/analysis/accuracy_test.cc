@@ -1107,6 +1107,11 @@ TEST(TrainingRunTest, SoftwareIsFoundByItsWords) {
   EXPECT_EQ(found("NeMo", "24.07"), "nemo");
   EXPECT_EQ(found("torchtitan v0.1", ""), "torchtitan");
   EXPECT_EQ(found("TorchTitan", "2024.12"), "torchtitan 2024.12");
+  EXPECT_EQ(found("torchtitan", "2024-06-30"), "torchtitan 2024.12");
+  EXPECT_EQ(found("torchtitan", "2025-01"), "torchtitan");
+  EXPECT_EQ(found("torchtitan", "2024"), "torchtitan") << "which month is not known";
+  EXPECT_EQ(found("torchtitan", "2023"), "torchtitan 2024.12");
+  EXPECT_EQ(found("Megatron-LM", "2022-03"), "megatron-lm 2023");
   EXPECT_EQ(found("Megatron-LM core 0.8", ""), "megatron-core");
   EXPECT_EQ(found("Megatron-LM", ""), "megatron-lm 2023");
   EXPECT_EQ(found("mine", ""), "");

@@ -86,8 +86,23 @@ TEST(PlanWordsTest, Yes) {
   for (const char* words : {"yes", "Yes (SP)", "True", "on", "1", "Y"}) {
     EXPECT_TRUE(says_yes(words)) << words;
   }
-  for (const char* words : {"", "no", "not stated", "false", "0", "10", "unknown"}) {
+  for (const char* words : {"", "no", "not stated", "false", "0", "0 (False)", "10", "unknown"}) {
     EXPECT_FALSE(says_yes(words)) << words;
+  }
+}
+
+TEST(PlanWordsTest, SequenceParallelism) {
+  for (const char* words :
+       {"yes", "1 (True)", "sequence_parallel true", "sequence_parallel: 1", "--sequence-parallel",
+        "sequence parallelism enabled", "model and sequence parallelism (Korthikanti et al.)",
+        "flag passed (TP 1)"}) {
+    EXPECT_TRUE(divides_sequence(words)) << words;
+  }
+  for (const char* words :
+       {"", "no", "0 (False)", "sequence_parallel: false", "sequence_parallel 0",
+        "no sequence parallelism", "ring attention", "context parallelism",
+        "sequence_parallel_size 8 (Ulysses-like all-to-all)"}) {
+    EXPECT_FALSE(divides_sequence(words)) << words;
   }
 }
 

@@ -24,7 +24,7 @@ class BadInputTest(StepsimTest):
             "plan.schedule=zb_h11": "did you mean zb_h1?",
             "plan.schedule=dualpipe": "plan.pp: must be even for dualpipe",
             "plan.chunks=2": "plan.chunks: must be 1 for 1f1b, is 2",
-            "plan.recompute=some": "plan.recompute: must be none, selective, matmuls, alternate, all_but or full",
+            "plan.recompute=some": "plan.recompute: must be none, selective, matmuls, alternate, alternate_matmuls, all_but or full",
             "plan.colour=red": "no field colour in Plan",
             "plan.tpp=8": "did you mean tp? `stepsim help plan` lists all keys",
             "plan.sequence=8k": "did you mean 8192 (binary) or 8000?",

@@ -269,9 +269,9 @@ TEST(SoftwareTest, AnEntrySaysWhatDiffersFromAnother) {
 
 TEST_F(LoadExperimentTest, APlanMayNameItsSoftware) {
   ExperimentSource source = from("llama3-8b-dgx-h100-8");
-  source.plan = "software=torchtitan-2024.12,zero=3";
+  source.plan = "software=torchtitan-2025.03,zero=3";
   Experiment experiment = load_experiment(source);
-  EXPECT_EQ(experiment.plan.software, "torchtitan-2024.12");
+  EXPECT_EQ(experiment.plan.software, "torchtitan-2025.03");
   EXPECT_EQ(experiment.plan.loss, LossKernels::kSeparate);
   EXPECT_TRUE(experiment.plan.shared_master);
   EXPECT_EQ(experiment.plan.attention_library, AttentionLibrary::kFlash2);
@@ -304,7 +304,7 @@ TEST_F(LoadExperimentTest, APlanMayNameItsSoftware) {
   source.plan = "software=torchtitan-1999";
   const auto problems = problems_of(source);
   ASSERT_EQ(problems.size(), 1U);
-  EXPECT_NE(problems.front().find("nemo, torchtitan-2024.12, torchtitan"), std::string::npos)
+  EXPECT_NE(problems.front().find("nemo, torchtitan-2025.03, torchtitan-2025.11"), std::string::npos)
       << problems.front();
 }
 

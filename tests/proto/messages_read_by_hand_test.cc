@@ -55,7 +55,7 @@ std::vector<ReadByHand> messages_read_by_hand() {
       {file::SoftwareTable::descriptor(), "proto/catalog/load_software.cc", {"software"}},
       {file::Software::descriptor(),
        "proto/catalog/load_software.cc",
-       {"name", "source", "plan", "dropout", "chip", "recomputes_as_needed", "dtype",
+       {"name", "source", "plan", "dropout", "chip", "recomputes_as_needed", "recomputes_cudnn", "dtype",
         "pads_vocabulary", "recipe", "vocabulary", "tuning", "memory_figure", "unused_memory",
         "also_called", "not_called", "like"}},
       {file::SoftwareRecipe::descriptor(),

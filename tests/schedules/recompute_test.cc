@@ -101,6 +101,7 @@ std::vector<ParallelPlan> ways(const ModelSpec& model, const ParallelPlan& base)
   };
   add(Recompute::kMatmuls, {});
   add(Recompute::kAlternate, {});
+  add(Recompute::kAlternateMatmuls, {});
   add(Recompute::kFull, {});
   for (std::size_t i = 0; i < kKeptResults; ++i) {
     add(Recompute::kAllBut, {}, {static_cast<KeptResult>(i)});
@@ -232,6 +233,9 @@ TEST(RecomputeTest, AlternateKeepsEverySecondMatmul) {
   EXPECT_EQ(kept(recomputed_ops(block, plan)).value(),
             2 * tokens * (input + query + value + attention + gate + down) + 4 * tokens * heads);
   const SimulationResult alternate = run(small_model(), plan);
+  plan.recompute = Recompute::kAlternateMatmuls;
+  EXPECT_EQ(kept(recomputed_ops(block, plan)).value(),
+            2 * tokens * (input + query + value + gate + down));
   plan.recompute = Recompute::kMatmuls;
   const SimulationResult matmuls = run(small_model(), plan);
   double attention_flops = 0, other = 0;
@@ -282,7 +286,7 @@ TEST(RecomputeTest, SharedExpertsBesideTheDispatchKeepTheSame) {
     base.ep = 4;
     for (ParallelPlan plan : ways(model, base)) {
       // `alternate` counts matmuls in the order of the ops.
-      const bool alternate = plan.recompute == Recompute::kAlternate;
+      const bool alternate = keeps_every_second_matmul(plan.recompute);
       const Layer block = block_of(model, plan);
       const Bytes kept_in_order = kept(recomputed_ops(block, plan));
       const SimulationResult in_order = run(model, plan);

@@ -50,7 +50,7 @@ void choose_recompute(Choices& choices, RandomJob& job) {
   ParallelPlan& plan = job.plan;
   if (!choices.one_in(2)) return;
   using enum Recompute;
-  plan.recompute = is_transformer(job) ? choices.pick({kFull, kSelective, kMatmuls, kAlternate})
+  plan.recompute = is_transformer(job) ? choices.pick({kFull, kSelective, kMatmuls, kAlternate, kAlternateMatmuls})
                                        : choices.pick({kFull, kSelective});
   if (plan.recompute == kSelective) choose_modules(choices, job);
   if (plan.recompute == kFull && choices.one_in(3)) plan.recompute_block = 2;

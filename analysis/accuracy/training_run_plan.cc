@@ -155,6 +155,22 @@ void read_type(RowReader& row, ParallelPlan& plan) {
   }
 }
 
+// Megatron Core's precision-aware optimizer keeps of each fp32 weight the 16 bits that the bf16
+// weight lacks (store_param_remainders, on by default), and moments in the types that are named
+// ("exp_avg_dtype bf16").
+void read_optimizer(const RowReader& row, ParallelPlan& plan) {
+  const std::string words = letters_and_digits(fmt::format(
+      "{};{};{}", row.text("other_metrics"), row.text("overlap"), row.text("zero_stage")));
+  if (!contains(words, "precisionawareoptimizer") || plan.offload_optimizer) return;
+  const auto bytes_of_moment = [&words](std::string_view moment) {
+    const std::string name = std::string(moment) + "dtype";
+    if (contains(words, name + "bf16") || contains(words, name + "fp16")) return 2;
+    return contains(words, name + "fp8") ? 1 : 4;
+  };
+  const int of_weight = plan.type == DataType::kBf16 ? 2 : 4;
+  plan.optimizer_bytes = of_weight + bytes_of_moment("expavg") + bytes_of_moment("expavgsq");
+}
+
 // Kernels that take the place of eager ones: Liger's and Unsloth's, losses in chunks.
 void read_kernels(const RowReader& row, ParallelPlan& plan) {
   const std::string words =
@@ -388,12 +404,12 @@ void read_zero(RowReader& row, ParallelPlan& plan) {
   if (!zero) row.assume(fmt::format("zero_stage \"{}\" is not known: 0", words));
   plan.zero = static_cast<int>(zero.value_or(0));
   if (contains(in_small_letters(words), "reshard never")) {
-    plan.reshard_after_forward = plan.save_gathered = false;
+    plan.reshard_after_forward = plan.save_gathered = plan.keep_root = false;
   }
   // PyTorch's SHARD_GRAD_OP: what FSDP has gathered for the forward stays until the backward.
   if (plan.zero == 2 && plan.shared_master) {
     plan.zero = 3;
-    plan.reshard_after_forward = false;
+    plan.reshard_after_forward = plan.keep_root = false;
   }
 }
 
@@ -575,7 +591,7 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
   if (plan.zero == 3) plan.gradient_bucket_parameters.reset();  // FSDP has no buckets
   if (plan.zero == 2) plan.overlap_gradients = true;            // it always does
   if (plan.zero != 3) {
-    plan.shared_master = plan.fsdp_copies = plan.save_gathered = false;
+    plan.shared_master = plan.fsdp_copies = plan.save_gathered = plan.keep_root = false;
     plan.prefetch = ParallelPlan{}.prefetch;
   }
   read_offload(row, plan);
@@ -584,6 +600,7 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
   read_layout(row, model.layers, plan);
   read_type(row, plan);
   read_bf16_optimizer(row, plan);
+  read_optimizer(row, plan);
   guesses = read_recompute(row, model.layers, plan);
   if (software.recomputes_as_needed && model.experts.routed == 0) {
     recompute_as_needed(plan, guesses);

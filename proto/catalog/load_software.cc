@@ -157,7 +157,11 @@ void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
   const bool divides = base.shared_master() || base.fsdp_copies();
   if (!plan.has_zero() && divides && !plan.has_inference()) base.set_zero(3);
   if (plan.optimizer() == "none") base.clear_shared_master();
-  if (plan.has_inference() || zero != 3) base.clear_save_gathered();
+  const bool drops = !plan.has_reshard_after_forward() || plan.reshard_after_forward();
+  if (plan.has_inference() || zero != 3 || !drops) {
+    base.clear_save_gathered();
+    base.clear_keep_root();
+  }
   if (plan.has_inference() || (plan.has_zero() && plan.zero() != 3)) {
     base.clear_shared_master();
     base.clear_fsdp_copies();

@@ -6,6 +6,21 @@
 #include "schedules/plan/axis.h"
 
 namespace stepsim {
+namespace {
+
+// Returns the stage's embedding; nullptr if it has none, or another layer of it reads the table.
+const StageUnit* own_embedding(const Stage& stage) {
+  const StageUnit* embedding = nullptr;
+  for (const StageChunk& chunk : stage.chunks) {
+    for (const StageUnit& unit : chunk.units) {
+      if (unit.tied_parameters > 0) return nullptr;
+      if (unit.name == "embedding") embedding = &unit;
+    }
+  }
+  return embedding;
+}
+
+}  // namespace
 
 FullySharded::FullySharded(Stage& stage) : stage_(stage) {
   for (const bool experts : {false, true}) {
@@ -18,6 +33,7 @@ FullySharded::FullySharded(Stage& stage) : stage_(stage) {
     if (groups.across) part.across_stream = stage.builder.add_stream(name + "reduce across");
     parts_.push_back(std::move(part));
   }
+  if (stage.plan.keep_root) root_ = own_embedding(stage);
 }
 
 Bytes FullySharded::weights(const Part& part, const StageUnit& unit) const {
@@ -67,7 +83,7 @@ void FullySharded::gather(Part& part, const StageUnit& unit, std::int32_t microb
 int FullySharded::let_go(const StageUnit& unit, const LayerVisit& visit, bool is_last) const {
   const ParallelPlan& plan = stage_.plan;
   if (!plan.reshard_after_forward) return visit.makes_gradients && is_last ? 1 : 0;
-  const bool saves = plan.save_gathered && unit.layer->reads_weights_again;
+  const bool saves = (plan.save_gathered && unit.layer->reads_weights_again) || &unit == root_;
   const int own = visit.reads_parameters && !(saves && visit.is_forward) ? 1 : 0;
   return own + (saves && visit.makes_gradients ? 1 : 0);
 }

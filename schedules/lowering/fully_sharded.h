@@ -15,6 +15,10 @@
 // micro-batch ends, beside what the backward gathers. Layers whose forward is repeated keep
 // nothing, nor do lookups in a table.
 //
+// With keep_root the same holds for the embedding, unless the head shares its table: PyTorch's
+// outermost unit is gathered as one, for the forward and for the backward, and holds the embedding,
+// the last norm and the head.
+//
 // With hybrid sharding layers are gathered and reduced within a group of replicas. The divided
 // gradients are summed over the groups after the last backward of a layer. Experts have replicas of
 // their own (edp), so they have gathers and reductions of their own too. Nothing is divided where
@@ -75,6 +79,7 @@ class FullySharded {
   std::vector<Part> parts_;
   std::vector<OpRef> last_of_visit_;        // the last compute op of each visit
   std::vector<const StageUnit*> gathered_;  // without resharding: the layers that are gathered
+  const StageUnit* root_ = nullptr;         // of keep_root
   std::optional<OpRef> before_visit_;       // last compute op before the open visit
 };
 

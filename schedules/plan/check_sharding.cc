@@ -30,6 +30,9 @@ void check_sharding(const ParallelPlan& plan, Rules& rules) {
                 "save_gathered",
                 "is true, but parameters are not dropped after each pass: zero = 3 and "
                 "reshard_after_forward, or false");
+  rules.require(!plan.keep_root || (plan.zero == 3 && plan.reshard_after_forward), "keep_root",
+                "is true, but parameters are not dropped after each pass: zero = 3 and "
+                "reshard_after_forward, or false");
   rules.require(!plan.fsdp_copies || plan.zero == 3, "fsdp_copies",
                 "is true, but zero is " + std::to_string(plan.zero) + ": false, or zero = 3");
   rules.require(!plan.shared_master || plan.zero == 3, "shared_master",

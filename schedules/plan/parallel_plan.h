@@ -221,6 +221,7 @@ struct ParallelPlan {
   int prefetch = 1;  // FSDP: layers gathered ahead of the computing layer
   bool reshard_after_forward = true;
   bool save_gathered = false;  // FSDP: what forwards gathered stays for their backwards
+  bool keep_root = false;  // FSDP: the embedding's gathered weights stay until the backward ends
   bool shared_master = false;  // FSDP: the divided fp32 weights are the master weights
   bool fsdp_copies = false;    // into and out of the buffers of its collectives
 

@@ -472,6 +472,15 @@ void add_data(Table& table) {
        .advice = "Turn it on to reproduce the memory of such software: all of the rank's "
                  "weights at the end of a forward, but for layers that are recomputed.",
        .rules = "true needs zero = 3 and reshard_after_forward."});
+  table.add(
+      "keep_root", &Plan::keep_root,
+      {.help = "FSDP: the embedding's weights stay gathered from a micro-batch's forward to the "
+               "end of its backward. PyTorch's outermost unit holds what no other unit does, the "
+               "embedding, the last norm and the head, and is gathered as one.",
+       .advice = "true for PyTorch's FSDP where blocks alone are units of their own. It is a "
+                 "gigabyte for a table of 128,000 words of 4,096 values.",
+       .rules = "true needs zero = 3 and reshard_after_forward. A table that the head shares is "
+                "gathered for the head anyway."});
   table.add("shared_master", &Plan::shared_master,
             {.help = "FSDP: the divided fp32 weights are the master weights, and are cast when "
                      "they are gathered (PyTorch). Otherwise a copy in weight_dtype is held beside "

@@ -461,6 +461,28 @@ TEST(LowerTest, GatheredParametersMayStayWithTheActivations) {
   EXPECT_LT(gathered(again), gathered(kept) / 3) << "layers whose forward is repeated keep nothing";
 }
 
+// Behind the last block the embedding's table is there too; a table that the head shares is there
+// anyway.
+TEST(LowerTest, TheEmbeddingMayStayGathered) {
+  ModelSpec model = small_model();
+  ParallelPlan plan = plan_of(1, 4, 1, 3);
+  const auto run_it = [&] { return run(model, plan, one_node(4, 100_GBps), {.steps = 2}); };
+  const auto gathered = [](const SimulationResult& result) {
+    const auto at = static_cast<std::size_t>(MemoryCategory::kGatheredParameters);
+    return result.memory_peaks[0].by_category[at].value();
+  };
+  const std::int64_t table = 1000 * 512 * 2;
+  const SimulationResult dropped = run_it();
+  plan.keep_root = true;
+  const SimulationResult kept = run_it();
+  EXPECT_EQ(gathered(kept), gathered(dropped) + table);
+  EXPECT_EQ(sent(kept, Axis::kData), sent(dropped, Axis::kData));
+  model.tied_embeddings = true;
+  const SimulationResult tied = run_it();
+  plan.keep_root = false;
+  EXPECT_EQ(gathered(tied), gathered(run_it()));
+}
+
 // The table is gathered for the embedding and for the head, forward and backward, and its gradient
 // reduced after both; with two stages the two copies' parts are summed as well.
 TEST(LowerTest, TiedEmbeddingsAreGatheredForBothOfTheirLayers) {

@@ -73,6 +73,7 @@ std::vector<Case> cases() {
   const Change bucket = [](ParallelPlan& plan) { plan.gradient_bucket_parameters = 1'000'000; };
   const Change ahead = [](ParallelPlan& plan) { plan.prefetch = 3; };
   const Change saves_gathered = [](ParallelPlan& plan) { plan.save_gathered = true; };
+  const Change keeps_root = [](ParallelPlan& plan) { plan.keep_root = true; };
   const Change none_ahead = [](ParallelPlan& plan) { plan.prefetch = 0; };
   const Change at_the_end = [](ParallelPlan& plan) { plan.overlap_gradients = false; };
   const Change tensor = [](ParallelPlan& plan) { plan.overlap_tensor = true; };
@@ -138,6 +139,8 @@ std::vector<Case> cases() {
        with(experts, host), small_model(8), with_experts()},
       {"save_gathered", saves_gathered, plan_of(1, 8, 1, 2),
        "is true, but parameters are not dropped", plan_of(1, 8, 1, 3)},
+      {"keep_root", keeps_root, plan_of(1, 8, 1, 2), "is true, but parameters are not dropped",
+       plan_of(1, 8, 1, 3)},
       {"prefetch", ahead, plan_of(1, 8, 1), "is 3, but zero is 0", plan_of(1, 8, 1, 3)},
       {"prefetch", none_ahead, plan_of(1, 8, 1, 2), "is 0, but zero is 2", plan_of(1, 8, 1, 3)},
       {"gradient_bucket_parameters", bucket, plan_of(1, 8, 1, 3), "reduces layer by layer",

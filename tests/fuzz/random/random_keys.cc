@@ -141,6 +141,7 @@ void choose_fully_sharded(Choices& choices, ParallelPlan& plan) {
   plan.prefetch = static_cast<int>(choices.pick({1, 0, 2, 5}));
   plan.reshard_after_forward = !choices.one_in(3);
   plan.save_gathered = plan.reshard_after_forward && choices.one_in(3);
+  plan.keep_root = plan.reshard_after_forward && choices.one_in(3);
   plan.shared_master = choices.one_in(4);
   plan.fsdp_copies = choices.one_in(4);
 }

@@ -1,7 +1,5 @@
 #include "analysis/accuracy/simulate_training_run.h"
 
-#include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -73,21 +71,12 @@ RunPrediction simulate_run(const Experiment& experiment, const Cluster& cluster,
   const SimulatedExperiment done = simulate_unless_long(experiment, cluster, limits);
   const SimulationResult& result = done.runs.front().result;
   const MemoryPeak& peak = result.memory_peaks[result.peak_rank.index()];
-  if (getenv("SSDBG")) {
-    (void)fprintf(stderr,
-                  "DBG %s mb=%ld s=%ld dp=%ld tp=%ld pp=%ld:", experiment.model.name.c_str(),
-                  (long)experiment.plan.microbatch_size, (long)experiment.plan.sequence,
-                  (long)experiment.plan.dp, (long)experiment.plan.tp, (long)experiment.plan.pp);
-    for (std::size_t c = 0; c < kMemoryCategories; ++c)
-      fprintf(stderr, " %s=%.2f", std::string(name_of(MemoryCategory(c))).c_str(),
-              double(peak.by_category[c].value()) / 1e9);
-    (void)fprintf(stderr, " peak=%.2f\n", double(peak.bytes.value()) / 1e9);
-  }
   const auto fixed = static_cast<double>(
       peak.by_category[static_cast<std::size_t>(MemoryCategory::kFixedOverhead)].value());
   return {.step_time_s = to_seconds(result.step_time),
           .tensor_bytes = static_cast<double>(peak.bytes.value()) - fixed,
           .fixed_bytes = fixed,
+          .capacity_bytes = static_cast<double>(cluster.chip.memory_capacity.value()),
           .utilization = done.runs.front().metrics.model_flops_utilization,
           .full_flops = model_flops(experiment.model, experiment.plan.global_batch,
                                     experiment.plan.sequence, AttentionFlops::kFull),
@@ -138,6 +127,7 @@ RunPrediction simulate_plausible(TrainingRun& run, const RunLimits& limits) {
     run.assumed = said;
     if (divides) plan.zero = 1;
     if (chunks) plan.loss = LossKernels::kChunked;
+    if (chunks) plan.hold_logits = false;
     const RunPrediction other = simulate_first_that_fits(run, cluster, limits);
     if (!other.fits) continue;
     std::string words = divides ? "zero_stage: 1" : "";

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -16,13 +17,17 @@ namespace stepsim {
 
 struct RunPrediction {
   double step_time_s = 0;
-  double tensor_bytes = 0;  // at the peak of memory
-  double unused_bytes = 0;  // that the allocator keeps beside them
-  double fixed_bytes = 0;   // of the context and libraries
+  double tensor_bytes = 0;    // at the peak of memory
+  double unused_bytes = 0;    // that the allocator keeps beside them, while there is room
+  double fixed_bytes = 0;     // of the context and libraries
+  double capacity_bytes = 0;  // of the chip
   MemoryFigure memory_figure = MemoryFigure::kDevice;
 
   double memory_bytes(MemoryFigure figure) const {
-    const double reserved = tensor_bytes + (figure == MemoryFigure::kAllocated ? 0 : unused_bytes);
+    if (figure == MemoryFigure::kAllocated) return tensor_bytes;
+    // An allocator that finds no more memory gives back what it does not use, and tries again.
+    const double room = std::max(0.0, capacity_bytes - fixed_bytes - tensor_bytes);
+    const double reserved = tensor_bytes + std::min(unused_bytes, room);
     return reserved + (figure == MemoryFigure::kDevice ? fixed_bytes : 0);
   }
   double utilization = 0;  // of the chips' peak, by the model's FLOPs: MFU

@@ -183,6 +183,7 @@ void read_kernels(const RowReader& row, ParallelPlan& plan) {
                        says("linear_cross_entropy");
   if (liger || chunked) plan.loss = LossKernels::kChunked;
   if (says("loss not chunked")) plan.loss = LossKernels::kSeparate;
+  if (plan.loss != LossKernels::kSeparate) plan.hold_logits = false;
 }
 
 // Reads settings and remarks, in which one word stands for itself ("overlap-grad-reduce") or is

@@ -156,6 +156,7 @@ void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
   // Software of FSDP divides weights, if the plan doesn't say otherwise.
   const bool divides = base.shared_master() || base.fsdp_copies();
   if (!plan.has_zero() && divides && !plan.has_inference()) base.set_zero(3);
+  if (plan.has_loss() && plan.loss() != "separate") base.clear_hold_logits();
   if (plan.optimizer() == "none") base.clear_shared_master();
   const bool drops = !plan.has_reshard_after_forward() || plan.reshard_after_forward();
   if (plan.has_inference() || zero != 3 || !drops) {

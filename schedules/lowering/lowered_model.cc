@@ -273,6 +273,7 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .gathers_narrow = plan.gather_narrow && plan.sequence_parallel && !is_pass,
           .round_weights = plan.round_weights,
           .loss = plan.loss,
+          .hold_logits = plan.hold_logits,
           .metric_losses = plan.metric_losses,
           .grouped_experts = plan.grouped_experts,
           .sorts_copies = plan.sort_copies && plan.dispatch == Dispatch::kAllToAll,

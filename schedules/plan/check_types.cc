@@ -94,6 +94,8 @@ void check_rounding(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
                 "experts: true");
   const bool has_passes = model.kind == ModelKind::kTransformer &&
                           (model.norm == NormKind::kRms || model.gated_mlp || model.rotary);
+  rules.require(!plan.hold_logits || plan.loss == LossKernels::kSeparate, "hold_logits",
+                "is true, but loss is " + std::string(name_of(plan.loss)) + ": false, or separate");
   rules.require(!plan.eager_elementwise || has_passes, "eager_elementwise",
                 "is true, but the model has no RMS norm, rotation or gated MLP: false");
   if (!plan.attention_result_bits) return;

@@ -255,6 +255,7 @@ struct ParallelPlan {
   bool fused_elementwise = true;
   bool eager_elementwise = false;
   LossKernels loss = LossKernels::kFused;
+  bool hold_logits = false;        // their fp32 copy stays until the loss has run backward
   std::int64_t metric_losses = 0;  // cross entropies beside the loss, for figures that are logged
   bool gradient_placeholders = false;
   std::int64_t sm_margin = 0;  // units of the chip that kernels leave to communication

@@ -682,6 +682,12 @@ void add_types(Table& table) {
                      "tokens at a time, so that no logits are kept (Liger).",
              .advice = "It decides how many bytes of memory a logit costs, which matters for large "
                        "vocabularies. docs/plans.md has times."});
+  table.add("hold_logits", &Plan::hold_logits,
+            {.help = "The logits' fp32 copy stays in memory until the loss has run backward, as a "
+                     "trainer leaves it that still refers to what the model returned.",
+             .advice = "Turn it on to reproduce the memory of such software: 4 bytes a logit more, "
+                       "and 2 less that were kept for the rounded ones.",
+             .rules = "Needs loss separate."});
   table.add("metric_losses", &Plan::metric_losses, Limits::between(0, kMostMetrics),
             {.help = "Cross entropies that the trainer computes from the logits of each "
                      "micro-batch beside the loss, for figures that it logs.",

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/accuracy/simulate_training_run.h"
 #include "analysis/accuracy/training_run.h"
 #include "proto/catalog/measured_tables.h"
 #include "proto/load_experiment.h"
@@ -106,13 +107,9 @@ TEST(PlanWordsTest, SequenceParallelism) {
   }
 }
 
-// A run of Llama 3 70B on 64 H100 with these columns besides.
-TrainingRun run_with(const std::string& columns, const std::string& values) {
+TrainingRun run_of(const std::string& columns, const std::string& values) {
   const std::filesystem::path path = temporary_folder() / "run.csv";
-  std::ofstream(path)
-      << "source_id,chip,chip_count,model,seq_len,global_batch,micro_batch,recompute,"
-         "step_time_s,"
-      << columns << "\nmine,H100,64,llama3-70b,4096,64,1,full,1.0," << values << "\n";
+  std::ofstream(path) << columns << "\n" << values << "\n";
   return training_run(read_csv(path.string()), 0,
                       {.hardware = load_hardware(),
                        .machines = load_machines(),
@@ -120,6 +117,15 @@ TrainingRun run_with(const std::string& columns, const std::string& values) {
                        .models = load_measured_models(),
                        .catalog = load_catalog_models()},
                       "");
+}
+
+// A run of Llama 3 70B on 64 H100 with these columns besides.
+TrainingRun run_with(const std::string& columns, const std::string& values) {
+  return run_of(
+      "source_id,chip,chip_count,model,seq_len,global_batch,micro_batch,recompute,"
+      "step_time_s," +
+          columns,
+      "mine,H100,64,llama3-70b,4096,64,1,full,1.0," + values);
 }
 
 TEST(PlanWordsTest, LibrariesOfAttentionAreNamed) {
@@ -269,6 +275,64 @@ TEST(PlanWordsTest, DeepSpeedAloneKeepsGatheredWeights) {
   EXPECT_FALSE(saves("64,1,no,2,DeepSpeed"));
   EXPECT_FALSE(saves("64,1,no,3,transformers Trainer and DeepSpeed"));
   EXPECT_FALSE(saves("64,1,no,3 (reshard never),DeepSpeed"));
+}
+
+// PyTorch's FSDP keeps the embedding gathered, if weights are dropped after each pass.
+TEST(PlanWordsTest, TheOutermostUnitOfFsdpStays) {
+  const std::string columns = "dp,tp,sequence_parallel,zero_stage,software";
+  const auto keeps = [&](const std::string& values) {
+    const TrainingRun run = run_with(columns, values);
+    EXPECT_EQ(run.problem, "") << values;
+    return run.experiment.plan.keep_root;
+  };
+  EXPECT_TRUE(keeps("64,1,no,FSDP,transformers"));
+  EXPECT_FALSE(keeps("64,1,no,0,transformers"));
+  EXPECT_FALSE(keeps("64,1,no,FSDP (reshard never),transformers"));
+}
+
+// Remainders of the weights (2 bytes) and two moments; without bf16 weights, whole ones.
+TEST(PlanWordsTest, PrecisionAwareOptimizersNameTheirTypes) {
+  const std::string columns = "dp,tp,sequence_parallel,dtype,other_metrics";
+  const auto bytes = [&](const std::string& values) {
+    const TrainingRun run = run_with(columns, values);
+    EXPECT_EQ(run.problem, "") << values;
+    return run.experiment.plan.optimizer_bytes;
+  };
+  EXPECT_EQ(bytes("8,8,yes,bf16,step of 4 s"), 12);
+  EXPECT_EQ(bytes("8,8,yes,bf16,use_precision_aware_optimizer"), 10);
+  const std::string both =
+      "use_precision_aware_optimizer; exp_avg_dtype bf16; exp_avg_sq_dtype=bf16";
+  EXPECT_EQ(bytes("8,8,yes,bf16," + both), 6);
+  EXPECT_EQ(bytes("8,8,yes,fp8 blockwise," + both), 8);
+  EXPECT_EQ(bytes("8,8,yes,bf16,--use-precision-aware-optimizer --exp-avg-dtype fp8"), 7);
+}
+
+// Until December 2025 torchtitan's checkpoints made cuDNN's attention again.
+TEST(PlanWordsTest, CheckpointsKnowTheKernelsOfTheirTime) {
+  const auto recompute = [](const std::string& chip, const std::string& release) {
+    const TrainingRun run = run_of(
+        "source_id,chip,chip_count,model,seq_len,global_batch,dp,zero_stage,recompute,"
+        "step_time_s,software,release",
+        "mine," + chip + ",8,llama3-8b,8192,8,8,FSDP2,per-op SAC,1,torchtitan," + release);
+    EXPECT_EQ(run.problem, "");
+    return run.experiment.plan.recompute;
+  };
+  EXPECT_EQ(recompute("B200", "2025-08"), Recompute::kAlternateMatmuls);
+  EXPECT_EQ(recompute("H100", "2025-08"), Recompute::kAlternate);
+  EXPECT_EQ(recompute("B200", "2026-01"), Recompute::kAlternate);
+}
+
+// What the allocator does not use is there while the chip has room for it.
+TEST(RunPredictionTest, UnusedMemoryEndsWithTheChips) {
+  RunPrediction run{.tensor_bytes = 60, .unused_bytes = 6, .fixed_bytes = 2, .capacity_bytes = 80};
+  EXPECT_EQ(run.memory_bytes(MemoryFigure::kAllocated), 60);
+  EXPECT_EQ(run.memory_bytes(MemoryFigure::kReserved), 66);
+  EXPECT_EQ(run.memory_bytes(MemoryFigure::kDevice), 68);
+  run.capacity_bytes = 65;
+  EXPECT_EQ(run.memory_bytes(MemoryFigure::kReserved), 63);
+  EXPECT_EQ(run.memory_bytes(MemoryFigure::kDevice), 65);
+  run.capacity_bytes = 50;  // the tensors alone don't fit
+  EXPECT_EQ(run.memory_bytes(MemoryFigure::kDevice), 62);
 }
 
 }  // namespace

@@ -102,6 +102,8 @@ std::vector<Case> cases() {
   const Change flash2 = [](ParallelPlan& plan) {
     plan.attention_library = AttentionLibrary::kFlash2;
   };
+  const Change holds = [](ParallelPlan& plan) { plan.hold_logits = true; };
+  const Change separate = [](ParallelPlan& plan) { plan.loss = LossKernels::kSeparate; };
   const Change metrics = [](ParallelPlan& plan) { plan.metric_losses = 2; };
   const Change in_place = [](ParallelPlan& plan) { plan.loss = LossKernels::kInPlace; };
   const Change matmuls = [](ParallelPlan& plan) { plan.recompute = Recompute::kMatmuls; };
@@ -192,6 +194,8 @@ std::vector<Case> cases() {
       {"attention_library", flash2, plan_of(1, 8, 1), "no attention", plan_of(1, 8, 1),
        mlp_stack()},
       {"loss", in_place, plan_of(1, 8, 1), "no loss", plan_of(1, 8, 1), mlp_stack()},
+      {"hold_logits", holds, plan_of(1, 8, 1), "is true, but loss is fused",
+       with(plan_of(1, 8, 1), separate)},
       {"metric_losses", metrics, plan_of(1, 8, 1), "no loss", plan_of(1, 8, 1), mlp_stack()},
       {"activation_input_dtype", narrow, plan_of(1, 8, 1), "no activation functions",
        plan_of(1, 8, 1), mlp_stack()},

@@ -301,9 +301,13 @@ TEST(LayersTest, ALossInPassesKeepsFp32) {
   EXPECT_EQ(op_named(in_place, "cross_entropy").forward_workspace, Bytes(logits * 2 + tokens * 12));
   EXPECT_EQ(op_named(in_place, "cross_entropy").backward_workspace, Bytes(logits * 2));
   // Log-softmax, the gradients of it and of the fp32 copy, and the block of the bf16 logits.
-  const LayerOp& separate = op_named(head_of(LossKernels::kSeparate, 1), "cross_entropy");
+  const LayerOp separate = op_named(head_of(LossKernels::kSeparate, 1), "cross_entropy");
   EXPECT_EQ(separate.saved + separate.backward_workspace, Bytes(logits * 14 + tokens * 12));
-  const LayerOp& parallel = op_named(head_of(LossKernels::kSeparate, 8), "cross_entropy");
+  const Shard holds{.sequence_length = tokens, .loss = LossKernels::kSeparate, .hold_logits = true};
+  const LayerOp held = op_named(build_layers(llama3_70b(), holds).head, "cross_entropy");
+  EXPECT_EQ(held.saved + held.backward_workspace, Bytes(logits * 16 + tokens * 12));
+  EXPECT_EQ(held.saved - separate.saved, Bytes(logits * 4));
+  const LayerOp parallel = op_named(head_of(LossKernels::kSeparate, 8), "cross_entropy");
   EXPECT_EQ(parallel.saved + parallel.backward_workspace, Bytes(logits / 8 * 18 + tokens * 12));
   // The gradient of the logits takes the logits' place only in the fused kernel.
   const auto workspace = [&](LossKernels loss) {

@@ -37,7 +37,7 @@ constexpr EagerPass with_launches(EagerPass pass, int launches) {
   return pass;
 }
 
-struct EagerKernels {
+struct KernelPasses {
   EagerPasses forward;
   EagerPasses backward;
   // Values that stay for the backward beyond what the one kernel keeps, in the type of the
@@ -46,8 +46,8 @@ struct EagerKernels {
   int kept_wide = 0;
 };
 
-const EagerKernels& rms_norm() {
-  static const EagerKernels kKernels{
+const KernelPasses& rms_norm() {
+  static const KernelPasses kKernels{
       // The mean, epsilon and the root are three launches.
       .forward = {kWiden, kWideMap, with_launches(kWideSum, 3), kWideMap, kNarrow, kMap},
       // Weight: gradient of its input, its own product and sum. Cast. Scale: gradient of the
@@ -61,32 +61,34 @@ const EagerKernels& rms_norm() {
   return kKernels;
 }
 
-const EagerKernels& rotation() {
+const KernelPasses& rotation() {
   // Queries and keys, each by two products, a negation, a join and a sum (rotate_half of Hugging
   // Face); their gradients by eight launches.
-  static const EagerKernels kKernels{
+  static const KernelPasses kKernels{
       .forward = {with_launches(kWiden, 4), with_launches(kWideMap, 2), with_launches(kNarrow, 4)},
       .backward = {with_launches(kWiden, 6), with_launches(kWideMap, 4),
                    with_launches(kNarrow, 6)}};
   return kKernels;
 }
 
-const EagerKernels& gated_activation() {
-  static const EagerKernels kKernels{.forward = {kMap, kProduct},
+const KernelPasses& gated_activation() {
+  static const KernelPasses kKernels{.forward = {kMap, kProduct},
                                      .backward = {kProduct, kProduct, kProduct},
                                      .kept_narrow = 1};  // of SiLU, for the product
   return kKernels;
 }
 
-const EagerKernels* eager_kernels(const LayerOp& op, const ModelSpec& model) {
+const KernelPasses* passes_of(const LayerOp& op, const ModelSpec& model, EagerKernels which) {
   if (op.forward.empty()) return nullptr;
   const Kernel& kernel = op.forward.front();
   if (kernel.kind != KernelKind::kElementwise) return nullptr;
+  if (model.gated_mlp && op.name.ends_with("_activation")) return &gated_activation();
+  if (which == EagerKernels::kGate) return nullptr;
   if (kernel.elementwise == ElementwiseKind::kRope) return &rotation();
   if (kernel.elementwise == ElementwiseKind::kNorm) {
     return model.norm == NormKind::kRms ? &rms_norm() : nullptr;
   }
-  return model.gated_mlp && op.name.ends_with("_activation") ? &gated_activation() : nullptr;
+  return nullptr;
 }
 
 // Replaces the kernel that carries the op's name by its passes over `elements` values.
@@ -135,9 +137,9 @@ void launch_one_by_one(LayerOp& op, DataType type) {
   for (std::uint16_t i = 1; i < matrices; ++i) op.input_gradient.push_back(sum);
 }
 
-void make_eager(LayerOp& op, const ModelSpec& model, DataType type) {
+void make_eager(LayerOp& op, const ModelSpec& model, DataType type, EagerKernels which) {
   launch_one_by_one(op, type);
-  const EagerKernels* const eager = eager_kernels(op, model);
+  const KernelPasses* const eager = passes_of(op, model, which);
   if (eager == nullptr) return;
   const std::int64_t elements = op.forward.front().written.value() / size_of(type).value();
   if (!op.again.empty()) op.again = in_passes(op.again, op.name, eager->forward, elements, type);
@@ -150,19 +152,40 @@ void make_eager(LayerOp& op, const ModelSpec& model, DataType type) {
   op.saved_inside += kept;
 }
 
-void make_eager(Layer& layer, const ModelSpec& model, DataType type) {
-  for (LayerOp& op : layer.ops) make_eager(op, model, type);
+void make_eager(Layer& layer, const ModelSpec& model, DataType type, EagerKernels which) {
+  for (LayerOp& op : layer.ops) make_eager(op, model, type, which);
+}
+
+// The matmuls of an op that share an input each copy it, and keep the copies in its place.
+void copy_inputs(LayerOp& op, DataType type) {
+  const bool by_columns = op.columns.size() > 1 || op.name.ends_with("up_projection");
+  if (op.region != Region::kTensor || weights_matmul(op) == nullptr || !by_columns) return;
+  const auto copies = static_cast<std::int64_t>(std::max<std::size_t>(1, op.columns.size()));
+  const std::int64_t elements = op.saved_input.value() / size_of(type).value();
+  Kernel copy{.name = "copy_input", .kind = KernelKind::kElementwise, .type = type};
+  copy.read = copy.written = bytes_of(elements, type);
+  for (std::int64_t i = 0; i < copies; ++i) op.forward.push_back(copy);
+  op.saved += (copies - 1) * op.saved_input;
+  op.saved_inside += (copies - 1) * op.saved_input;
 }
 
 }  // namespace
 
-ModelLayers with_eager_kernels(ModelLayers layers, const ModelSpec& model, DataType activations) {
-  make_eager(layers.embedding, model, activations);
-  make_eager(layers.head, model, activations);
-  for (Layer& block : layers.blocks) make_eager(block, model, activations);
+ModelLayers with_eager_kernels(ModelLayers layers, const ModelSpec& model, DataType activations,
+                               EagerKernels which) {
+  make_eager(layers.embedding, model, activations, which);
+  make_eager(layers.head, model, activations, which);
+  for (Layer& block : layers.blocks) make_eager(block, model, activations, which);
   for (PredictionModule& module : layers.prediction) {
-    make_eager(module.entry, model, activations);
-    make_eager(module.head, model, activations);
+    make_eager(module.entry, model, activations, which);
+    make_eager(module.head, model, activations, which);
+  }
+  return layers;
+}
+
+ModelLayers with_input_copies(ModelLayers layers, DataType activations) {
+  for (Layer& block : layers.blocks) {
+    for (LayerOp& op : block.ops) copy_inputs(op, activations);
   }
   return layers;
 }

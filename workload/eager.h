@@ -8,13 +8,26 @@
 //
 // They also keep more for the backward: an RMS norm its values in fp32 and rounded (6 bytes a value
 // in place of 2), SwiGLU the result of SiLU. Adapters and states keep what their one kernel keeps.
+//
+// with_input_copies() is another custom, of PaddlePaddle: matmuls that tensor ranks divide by
+// columns copy their input, each for itself, and keep the copy (c_identity in
+// python/paddle/distributed/fleet/layers/mpu/mp_ops.py).
 
 #pragma once
+
+#include <cstdint>
 
 #include "workload/layers.h"
 
 namespace stepsim {
 
-ModelLayers with_eager_kernels(ModelLayers layers, const ModelSpec& model, DataType activations);
+enum class EagerKernels : std::uint8_t {
+  kAll,
+  kGate,  // the activation function of a gated MLP and its product alone
+};
+ModelLayers with_eager_kernels(ModelLayers layers, const ModelSpec& model, DataType activations,
+                               EagerKernels which = EagerKernels::kAll);
+
+ModelLayers with_input_copies(ModelLayers layers, DataType activations);
 
 }  // namespace stepsim

@@ -75,12 +75,8 @@ LayerOp cross_entropy(const Part& part) {
       // in-place form has a kernel for each of these steps, which also writes and so moves more.
       // The passes: copy, log-softmax; zeros, gradient of the log-softmax, rounding.
       if (part.shard.tensor == 1) {
-        // Where the copy stays, the block of the rounded logits is that of their gradient.
-        const LossMemory memory =
-            part.shard.hold_logits
-                ? LossMemory{.kept = 8, .forward_workspace = t, .backward_workspace = 8}
-                : LossMemory{.kept = 4, .forward_workspace = t + 4, .backward_workspace = t + 8};
-        make_in_passes(part, copy_and_log_softmax(t), {{0, 4}, {4, 0}, {8, 4}, {4, t}}, memory, op);
+        make_in_passes(part, copy_and_log_softmax(t), {{0, 4}, {4, 0}, {8, 4}, {4, t}},
+                       {.kept = 4, .forward_workspace = t + 4, .backward_workspace = t + 8}, op);
         break;
       }
       // Over a tensor group (loss_parallel) each step has its own kernel: copy, largest,
@@ -88,11 +84,13 @@ LayerOp cross_entropy(const Part& part) {
       // of the logits themselves is free by then, but too small for any later result.
       make_in_passes(part, {{t, 4}, {4, 0}, {4, 4}, {4, 4}, {4, 0}, {4, 4}},
                      {{0, 4}, {4, 4}, {8, 4}, {4, 4}, {4, t}},
-                     {.kept = part.shard.hold_logits ? 8 : 4,
-                      .forward_workspace = part.shard.hold_logits ? t + 4 : t + 8,
-                      .backward_workspace = part.shard.hold_logits ? 12 : t + 12},
-                     op);
+                     {.kept = 4, .forward_workspace = t + 8, .backward_workspace = t + 12}, op);
       break;
+  }
+  if (part.shard.hold_logits) {
+    // The block of the rounded logits is then that of their gradient.
+    op.forward_workspace = std::max(op.forward_workspace, Bytes(logits * 4));
+    op.backward_workspace += Bytes(logits * (4 - t));
   }
   op.forward.front().read += targets;
   op.forward.front().written += reduced * statistic;

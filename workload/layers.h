@@ -97,6 +97,9 @@ enum class LossKernels : std::uint8_t {
 };
 inline constexpr std::size_t kLossKernels = 4;
 std::string_view name_of(LossKernels kernels);  // "in_place"
+inline bool has_fp32_copy(LossKernels kernels) {
+  return kernels == LossKernels::kInPlace || kernels == LossKernels::kSeparate;
+}
 
 enum class PromptRing : std::uint8_t { kNone, kStretch, kZigzag };
 
@@ -152,7 +155,7 @@ struct Shard {
   // once for all of its experts here. 0: a copy comes for each expert, ordered by expert.
   std::int64_t arriving_tokens = 0;
   LossKernels loss = LossKernels::kFused;
-  bool hold_logits = false;  // kSeparate: the fp32 copy stays too, until the loss has run backward
+  bool hold_logits = false;        // the fp32 copy stays too, until the loss has run backward
   std::int64_t metric_losses = 0;  // of the head alone: figures that are logged, without gradients
   // The matmuls of all experts are one kernel; else each expert has its own, one after the other,
   // and adds to its accumulators when it has multiplied (Transformer Engine: GroupedLinear).

@@ -73,12 +73,14 @@ bool could_fuse_attention(const RowReader& row, std::string_view chip) {
 
 void read_attention(RowReader& row, const ModelSpec& model, std::string_view chip,
                     ParallelPlan& plan) {
-  if (plan.tp == 1) plan.overlap_tensor = false;
+  if (plan.tp == 1) plan.overlap_tensor = plan.copy_inputs = false;
+  plan.eager_gate = plan.eager_gate && model.gated_mlp;
   if (plan.tp > 1) {
     // Without sequence parallelism all tensor ranks would send the same tokens to the experts,
     // which no training does.
     plan.sequence_parallel =
         divides_sequence(row.text("sequence_parallel")) || model.experts.routed > 0;
+    plan.copy_inputs = plan.copy_inputs && !plan.sequence_parallel;
   }
   const std::string_view attention = row.text("attention");
   if (plan.fused_attention && !could_fuse_attention(row, chip)) {
@@ -146,6 +148,14 @@ void read_type(RowReader& row, ParallelPlan& plan) {
   if (words.scale_rows) plan.scale_rows = true;
   const bool half = plan.type == DataType::kBf16 && contains(text, "MP PURE");
   if (half) plan.gradient_bytes = 2;  // gradients are reduced in bf16
+  // Accelerate makes divided weights fp32 where Hugging Face's Trainer computes in bf16 by
+  // autocast, and gathers and reduces in bf16 (its FullyShardedDataParallelPlugin).
+  const bool divides = plan.zero == 3 && contains(in_small_letters(row.text("zero_stage")), "fsdp");
+  if (divides && contains(in_small_letters(text), "autocast")) {
+    plan.shared_master = !plan.lora_rank;
+    plan.gradient_bytes = 2;
+    return;
+  }
   if (is_pure(text) && size_of(plan.type) == Bytes(2)) {
     constexpr std::int64_t kMoments = 4;  // two in 16 bits, no weight beside the one that computes
     plan.gradient_bytes = 2;
@@ -177,13 +187,20 @@ void read_kernels(const RowReader& row, ParallelPlan& plan) {
       in_small_letters(fmt::format("{} {}", row.text("overlap"), row.text("other_metrics")));
   const auto says = [&words](std::string_view part) { return contains(words, part); };
   const bool liger = says("liger") || says("unsloth");
-  if (liger || says("fast-kernels") || says("fast_kernels")) plan.eager_elementwise = false;
+  const bool fast = says("fast-kernels") || says("fast_kernels");
+  if (liger || fast) plan.eager_elementwise = false;
   const bool chunked = says("chunked cross") || says("chunked ce") || says("cut cross") ||
                        says("cut_cross") || says("fused linear cross") ||
                        says("linear_cross_entropy");
+  if (fast && plan.loss == LossKernels::kSeparate) {
+    // fms-acceleration's, of Unsloth: the gradient takes the place of the shifted logits, and is
+    // padded to all of them, both in fp32.
+    plan.loss = LossKernels::kInPlace;
+    plan.hold_logits = true;
+  }
   if (liger || chunked) plan.loss = LossKernels::kChunked;
   if (says("loss not chunked")) plan.loss = LossKernels::kSeparate;
-  if (plan.loss != LossKernels::kSeparate) plan.hold_logits = false;
+  if (!has_fp32_copy(plan.loss)) plan.hold_logits = false;
 }
 
 // Reads settings and remarks, in which one word stands for itself ("overlap-grad-reduce") or is
@@ -218,7 +235,7 @@ void read_overlap(const RowReader& row, ParallelPlan& plan) {
   const bool compiled =
       (overlap.says("compile") && !overlap.says("nocompile") && !overlap.says("notorch.compile")) ||
       size_of(plan.type) < size_of(plan.activations());
-  if (compiled) plan.eager_elementwise = false;
+  if (compiled) plan.eager_elementwise = plan.eager_gate = false;
   read_kernels(row, plan);
 }
 

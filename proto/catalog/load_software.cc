@@ -156,7 +156,8 @@ void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
   // Software of FSDP divides weights, if the plan doesn't say otherwise.
   const bool divides = base.shared_master() || base.fsdp_copies();
   if (!plan.has_zero() && divides && !plan.has_inference()) base.set_zero(3);
-  if (plan.has_loss() && plan.loss() != "separate") base.clear_hold_logits();
+  const bool copies = plan.loss() == "separate" || plan.loss() == "in_place";
+  if (plan.has_loss() && !copies) base.clear_hold_logits();
   if (plan.optimizer() == "none") base.clear_shared_master();
   const bool drops = !plan.has_reshard_after_forward() || plan.reshard_after_forward();
   if (plan.has_inference() || zero != 3 || !drops) {
@@ -171,6 +172,8 @@ void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
   const bool batches = !plan.has_overlap_pipeline() || plan.overlap_pipeline();
   if (plan.pp() <= 1 || !batches) base.clear_batch_p2p();
   if (plan.tp() <= 1) base.clear_overlap_tensor();
+  if (plan.tp() <= 1 || plan.sequence_parallel()) base.clear_copy_inputs();
+  if (plan.eager_elementwise()) base.clear_eager_gate();
   if (plan.ep() <= 1) base.clear_dispatch();
   const bool fuses = plan.has_fused_attention()
                          ? plan.fused_attention()

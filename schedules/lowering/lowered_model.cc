@@ -306,9 +306,11 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
                        .head = {},
                        .prediction = {}};
   ModelLayers& layers = lowered.layers;
-  if (plan.eager_elementwise) {
-    layers = with_eager_kernels(std::move(layers), model, shard.types.activations);
+  if (plan.eager_elementwise || plan.eager_gate) {
+    layers = with_eager_kernels(std::move(layers), model, shard.types.activations,
+                                plan.eager_gate ? EagerKernels::kGate : EagerKernels::kAll);
   }
+  if (plan.copy_inputs) layers = with_input_copies(std::move(layers), shard.types.activations);
   if (plan.lora_rank) layers = with_adapters(std::move(layers), plan.adapters(), shard.types);
   if (plan.gradient_placeholders) layers = with_placeholders(std::move(layers), plan.weights());
   if (plan.separate_accumulation) layers = with_separate_accumulation(std::move(layers));

@@ -30,6 +30,12 @@ void check_pieces(const ParallelPlan& plan, Rules& rules) {
                     " runs weight gradients separately: 1, or a schedule with whole backwards");
 }
 
+void check_copies(const ParallelPlan& plan, Rules& rules) {
+  rules.require(!plan.copy_inputs || (plan.tp > 1 && !plan.sequence_parallel), "copy_inputs",
+                "is true, but no tensor ranks share whole inputs: false, or tp above 1 without "
+                "sequence_parallel");
+}
+
 // Checks input gradients that are reduced beside weight gradients.
 void check_overlap(const ParallelPlan& plan, Rules& rules) {
   if (!plan.overlap_tensor) return;
@@ -70,6 +76,7 @@ void check_tensor(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
   }
   check_chunks(plan, rules);
   check_pieces(plan, rules);
+  check_copies(plan, rules);
   check_overlap(plan, rules);
 }
 

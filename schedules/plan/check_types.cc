@@ -94,10 +94,13 @@ void check_rounding(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
                 "experts: true");
   const bool has_passes = model.kind == ModelKind::kTransformer &&
                           (model.norm == NormKind::kRms || model.gated_mlp || model.rotary);
-  rules.require(!plan.hold_logits || plan.loss == LossKernels::kSeparate, "hold_logits",
-                "is true, but loss is " + std::string(name_of(plan.loss)) + ": false, or separate");
+  rules.require(!plan.hold_logits || has_fp32_copy(plan.loss), "hold_logits",
+                "is true, but loss is " + std::string(name_of(plan.loss)) +
+                    ", which has no fp32 copy of the logits: false, or separate or in_place");
   rules.require(!plan.eager_elementwise || has_passes, "eager_elementwise",
                 "is true, but the model has no RMS norm, rotation or gated MLP: false");
+  rules.require(!plan.eager_gate || (model.gated_mlp && !plan.eager_elementwise), "eager_gate",
+                "is true, but the model has no gated MLP, or eager_elementwise is true: false");
   if (!plan.attention_result_bits) return;
   const std::int64_t bits = *plan.attention_result_bits;
   const std::int64_t most = 8 * size_of(wide).value();

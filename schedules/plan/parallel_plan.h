@@ -254,6 +254,8 @@ struct ParallelPlan {
   std::string software;  // whose defaults hold (catalog/software); empty: none's
   bool fused_elementwise = true;
   bool eager_elementwise = false;
+  bool eager_gate = false;   // the activation of a gated MLP and its product alone are so
+  bool copy_inputs = false;  // each matmul that tensor ranks divide by columns has its input's copy
   LossKernels loss = LossKernels::kFused;
   bool hold_logits = false;        // their fp32 copy stays until the loss has run backward
   std::int64_t metric_losses = 0;  // cross entropies beside the loss, for figures that are logged

@@ -672,9 +672,22 @@ void add_types(Table& table) {
   table.add("eager_elementwise", &Plan::eager_elementwise,
             {.help = "Norms, rotations and gated activations run op by op, as in PyTorch without "
                      "torch.compile: each cast, square, sum and product is a kernel.",
-             .advice = "true for eager PyTorch. It costs a tenth of a step and more; memory that "
-                       "such kernels keep in addition is not counted.",
+             .advice = "true for eager PyTorch. It costs a tenth of a step and more, and keeps an "
+                       "fp32 copy of what a norm reads and the result of SiLU for the backward.",
              .rules = "A transformer with RMS norm, rotary positions or a gated MLP."});
+  table.add("eager_gate", &Plan::eager_gate,
+            {.help = "The activation function of a gated MLP and its product with the other half "
+                     "are kernels of their own, and the first one's result stays for the "
+                     "backward; norms and rotations are one kernel each.",
+             .advice = "true for software that fuses norms and rotations alone (PaddleNLP).",
+             .rules = "A gated MLP; not with eager_elementwise, which has it."});
+  table.add("copy_inputs", &Plan::copy_inputs,
+            {.help = "Tensor ranks without sequence_parallel: each matmul that they divide by "
+                     "columns copies its input and keeps the copy: query, key and value have "
+                     "three, gate and up two (PaddlePaddle's c_identity).",
+             .advice = "true for PaddlePaddle's ColumnParallelLinear. Each also sums up the "
+                       "gradient of its input by itself there, which is not modelled.",
+             .rules = "Needs tp above 1; not with sequence_parallel."});
   table.add("loss", &Plan::loss,
             {.help = "Kernels of the cross entropy. fused: fp32 in registers only. in_place: one "
                      "fp32 copy of the logits (Megatron-LM). separate: up to three copies, four "
@@ -687,7 +700,7 @@ void add_types(Table& table) {
                      "trainer leaves it that still refers to what the model returned.",
              .advice = "Turn it on to reproduce the memory of such software: 4 bytes a logit more, "
                        "and 2 less that were kept for the rounded ones.",
-             .rules = "Needs loss separate."});
+             .rules = "Needs loss separate or in_place."});
   table.add("metric_losses", &Plan::metric_losses, Limits::between(0, kMostMetrics),
             {.help = "Cross entropies that the trainer computes from the logits of each "
                      "micro-batch beside the loss, for figures that it logs.",

@@ -306,7 +306,13 @@ TEST(LayersTest, ALossInPassesKeepsFp32) {
   const Shard holds{.sequence_length = tokens, .loss = LossKernels::kSeparate, .hold_logits = true};
   const LayerOp held = op_named(build_layers(llama3_70b(), holds).head, "cross_entropy");
   EXPECT_EQ(held.saved + held.backward_workspace, Bytes(logits * 16 + tokens * 12));
-  EXPECT_EQ(held.saved - separate.saved, Bytes(logits * 4));
+  EXPECT_EQ(held.saved, separate.saved);
+  Shard holds_in_place = holds;
+  holds_in_place.loss = LossKernels::kInPlace;
+  const LayerOp held_in_place =
+      op_named(build_layers(llama3_70b(), holds_in_place).head, "cross_entropy");
+  EXPECT_EQ(held_in_place.saved + held_in_place.backward_workspace,
+            Bytes(logits * 8 + tokens * 12));
   const LayerOp parallel = op_named(head_of(LossKernels::kSeparate, 8), "cross_entropy");
   EXPECT_EQ(parallel.saved + parallel.backward_workspace, Bytes(logits / 8 * 18 + tokens * 12));
   // The gradient of the logits takes the logits' place only in the fused kernel.

@@ -273,7 +273,7 @@ void choose_types(Choices& choices, const RandomCluster& cluster, RandomJob& job
   if (is_transformer(job)) {
     choose_attention_kernels(choices, plan);
     plan.loss = choices.pick({LossKernels::kFused, LossKernels::kInPlace, LossKernels::kSeparate});
-    plan.hold_logits = plan.loss == LossKernels::kSeparate && choices.one_in(3);
+    plan.hold_logits = has_fp32_copy(plan.loss) && choices.one_in(3);
     if (choices.one_in(8)) plan.metric_losses = choices.pick({1, 2});
   }
   plan.gradient_placeholders = choices.one_in(6);

@@ -209,6 +209,20 @@ bool is_better_described(RowReader& row, const ModelSpec& model) {
          row.integer_or("hidden", model.hidden) == model.hidden;
 }
 
+// Takes what columns don't say from the model of that name, if the row's sizes are its own.
+void take_unsaid(const MeasuredModel& known, ModelSpec& model) {
+  if (!known.sizes) return;
+  const ModelSpec& own = *known.sizes;
+  const bool is_it = own.layers == model.layers && own.hidden == model.hidden &&
+                     own.heads == model.heads && own.intermediate == model.intermediate &&
+                     own.vocabulary == model.vocabulary;
+  if (!is_it || own.kind != model.kind) return;
+  model.tied_embeddings = own.tied_embeddings;
+  model.qkv_bias = own.qkv_bias;
+  model.qk_norm = own.qk_norm;
+  model.qk_norm_whole = own.qk_norm_whole;
+}
+
 // Heads are 128 features wide nearly everywhere, 64 in GPT-2 and its like.
 std::int64_t heads_of_row(RowReader& row, std::int64_t hidden) {
   if (!is_blank(row.text("heads"))) return row.need("heads");
@@ -266,6 +280,7 @@ ModelSpec model_of_row(RowReader& row, const MeasuredModel& known, const Softwar
     model.dropout = dropout;
   }
   model.attention_sinks = known.attention_sinks;
+  take_unsaid(known, model);
   if (says_yes(row.text("moe"))) read_experts(row, known, model);
   return model;
 }

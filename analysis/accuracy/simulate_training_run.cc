@@ -73,7 +73,10 @@ RunPrediction simulate_run(const Experiment& experiment, const Cluster& cluster,
   const MemoryPeak& peak = result.memory_peaks[result.peak_rank.index()];
   const auto fixed = static_cast<double>(
       peak.by_category[static_cast<std::size_t>(MemoryCategory::kFixedOverhead)].value());
+  const auto state = static_cast<double>(
+      peak.by_category[static_cast<std::size_t>(MemoryCategory::kOptimizer)].value());
   return {.step_time_s = to_seconds(result.step_time),
+          .divided_parameters = state / static_cast<double>(experiment.plan.optimizer_bytes),
           .tensor_bytes = static_cast<double>(peak.bytes.value()) - fixed,
           .fixed_bytes = fixed,
           .capacity_bytes = static_cast<double>(cluster.chip.memory_capacity.value()),
@@ -146,7 +149,9 @@ std::optional<RunPrediction> predict_run(TrainingRun& run, const RunLimits& limi
   try {
     RunPrediction prediction = simulate_plausible(run, limits);
     prediction.memory_figure = run.memory_figure;
-    prediction.unused_bytes = run.unused_memory * prediction.tensor_bytes;
+    prediction.unused_bytes =
+        run.unused_memory * prediction.tensor_bytes +
+        static_cast<double>(run.flat_gradient_bytes) * prediction.divided_parameters;
     return prediction;
   } catch (const ConfigError& error) {
     run.problem = error.problems().front().field + ": " + error.problems().front().message;

@@ -17,10 +17,11 @@ namespace stepsim {
 
 struct RunPrediction {
   double step_time_s = 0;
-  double tensor_bytes = 0;    // at the peak of memory
-  double unused_bytes = 0;    // that the allocator keeps beside them, while there is room
-  double fixed_bytes = 0;     // of the context and libraries
-  double capacity_bytes = 0;  // of the chip
+  double divided_parameters = 0;  // whose state the rank has
+  double tensor_bytes = 0;        // at the peak of memory
+  double unused_bytes = 0;        // that the allocator keeps beside them, while there is room
+  double fixed_bytes = 0;         // of the context and libraries
+  double capacity_bytes = 0;      // of the chip
   MemoryFigure memory_figure = MemoryFigure::kDevice;
 
   double memory_bytes(MemoryFigure figure) const {

@@ -43,6 +43,7 @@ struct TrainingRun {
   bool zero_is_open = false;  // the row doesn't say whether replicas divide the optimizer's state
   MemoryFigure memory_figure = MemoryFigure::kDevice;  // unless the row says otherwise
   double unused_memory = kUnusedMemory;
+  std::int64_t flat_gradient_bytes = 0;  // that stay reserved: measured_tables.h
 };
 
 // `library` replaces the cluster's own; empty keeps it.

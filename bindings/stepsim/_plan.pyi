@@ -63,9 +63,10 @@ class Plan(Part):
                  prefetch: Optional[int] = ...,
                  reshard_after_forward: Optional[bool] = ...,
                  save_gathered: Optional[bool] = ...,
+                 keep_root: Optional[bool] = ...,
                  shared_master: Optional[bool] = ...,
                  fsdp_copies: Optional[bool] = ...,
-                 recompute: Optional[Literal["none", "selective", "matmuls", "alternate", "all_but", "full"]] = ...,
+                 recompute: Optional[Literal["none", "selective", "matmuls", "alternate", "alternate_matmuls", "all_but", "full"]] = ...,
                  recompute_modules: Optional[str] = ...,
                  recompute_keep: Optional[str] = ...,
                  recompute_block: Optional[int] = ...,
@@ -91,7 +92,10 @@ class Plan(Part):
                  attention_library: Optional[Literal["flash1", "flash2", "flash3", "flash4", "triton", "cudnn"]] = ...,
                  fused_elementwise: Optional[bool] = ...,
                  eager_elementwise: Optional[bool] = ...,
+                 eager_gate: Optional[bool] = ...,
+                 copy_inputs: Optional[bool] = ...,
                  loss: Optional[Literal["fused", "in_place", "separate", "chunked"]] = ...,
+                 hold_logits: Optional[bool] = ...,
                  metric_losses: Optional[int] = ...,
                  gradient_placeholders: Optional[bool] = ...,
                  sm_margin: Optional[int] = ...,
@@ -224,6 +228,9 @@ class Plan(Part):
         save_gathered: FSDP: what a forward gathered stays with the activations that it keeps, until its
             backward, which gathers it again all the same. Autograd keeps the weights of matmuls so
             unless the software prevents it (DeepSpeed's mem_efficient_linear does). (default: false)
+        keep_root: FSDP: the embedding's weights stay gathered from a micro-batch's forward to the end
+            of its backward. PyTorch's outermost unit holds what no other unit does, the embedding, the
+            last norm and the head, and is gathered as one. (default: false)
         shared_master: FSDP: the divided fp32 weights are the master weights, and are cast when they are
             gathered (PyTorch). Otherwise a copy in weight_dtype is held beside them (DeepSpeed).
             (default: false)
@@ -232,8 +239,9 @@ class Plan(Part):
         recompute: Activations that are dropped and made again before the backward. selective: the
             recompute_modules of each block. matmuls: all but the results of matmuls with weights.
             alternate: all but the results of attention and of every second matmul outside of routed
-            experts (torchtitan). all_but: all but the results in recompute_keep (JAX). full: whole
-            blocks, of which only the input is kept. (default: none)
+            experts (torchtitan). alternate_matmuls: all but those of every second matmul. all_but: all
+            but the results in recompute_keep (JAX). full: whole blocks, of which only the input is
+            kept. (default: none)
         recompute_modules: recompute selective: the modules that are made again, joined by +.
             norm+activation+latent_up is DeepSeek-V3's choice. (default: attention)
         recompute_keep: recompute all_but: the results that are kept, joined by +: qkv (queries, keys
@@ -286,10 +294,18 @@ class Plan(Part):
         fused_elementwise: Elementwise kernels that read the same data are fused. (default: true)
         eager_elementwise: Norms, rotations and gated activations run op by op, as in PyTorch without
             torch.compile: each cast, square, sum and product is a kernel. (default: false)
+        eager_gate: The activation function of a gated MLP and its product with the other half are
+            kernels of their own, and the first one's result stays for the backward; norms and rotations
+            are one kernel each. (default: false)
+        copy_inputs: Tensor ranks without sequence_parallel: each matmul that they divide by columns
+            copies its input and keeps the copy: query, key and value have three, gate and up two
+            (PaddlePaddle's c_identity). (default: false)
         loss: Kernels of the cross entropy. fused: fp32 in registers only. in_place: one fp32 copy of
             the logits (Megatron-LM). separate: up to three copies, four over a tensor group (PyTorch,
             not compiled). chunked: with the head, some tokens at a time, so that no logits are kept
             (Liger). (default: fused)
+        hold_logits: The logits' fp32 copy stays in memory until the loss has run backward, as a trainer
+            leaves it that still refers to what the model returned. (default: false)
         metric_losses: Cross entropies that the trainer computes from the logits of each micro-batch
             beside the loss, for figures that it logs. (default: 0)
         gradient_placeholders: An empty tensor of each shape of a block's weights stays in memory, as

@@ -201,6 +201,7 @@ std::vector<Software> load_software() {
     table.back().not_called = {entry.not_called().begin(), entry.not_called().end()};
     table.back().memory_figure = memory_figure_of(entry);
     if (entry.has_unused_memory()) table.back().unused_memory = entry.unused_memory();
+    table.back().flat_gradient_bytes = entry.flat_gradient_bytes();
     if (entry.has_vocabulary()) table.back().vocabulary = entry.vocabulary();
   }
   return table;

@@ -322,6 +322,22 @@ TEST(PlanWordsTest, CheckpointsKnowTheKernelsOfTheirTime) {
   EXPECT_EQ(recompute("B200", "2026-01"), Recompute::kAlternate);
 }
 
+// DeepSpeed's ZeRO 1 and 2 copy a rank's gradients flat, but not its BF16_Optimizer, nor a host.
+TEST(PlanWordsTest, FlatCopiesOfGradientsAreOfZero1And2) {
+  const std::string columns = "dp,tp,sequence_parallel,zero_stage,dtype,software";
+  const auto bytes = [&](const std::string& values) {
+    const TrainingRun run = run_with(columns, values);
+    EXPECT_EQ(run.problem, "") << values;
+    return run.flat_gradient_bytes;
+  };
+  EXPECT_EQ(bytes("8,8,no,1,fp16,Megatron-DeepSpeed (DeepSpeed 0.11.1)"), 6);
+  EXPECT_EQ(bytes("64,1,no,2,bf16,transformers and DeepSpeed"), 6);
+  EXPECT_EQ(bytes("64,1,no,3,bf16,transformers and DeepSpeed"), 0);
+  EXPECT_EQ(bytes("64,1,no,2 with offload_optimizer,bf16,transformers and DeepSpeed"), 0);
+  EXPECT_EQ(bytes("8,8,no,0,bf16,Megatron-DeepSpeed (DeepSpeed 0.11.1)"), 0);
+  EXPECT_EQ(bytes("8,8,no,1,bf16,Megatron-LM"), 0);
+}
+
 // What the allocator does not use is there while the chip has room for it.
 TEST(RunPredictionTest, UnusedMemoryEndsWithTheChips) {
   RunPrediction run{.tensor_bytes = 60, .unused_bytes = 6, .fixed_bytes = 2, .capacity_bytes = 80};

@@ -189,10 +189,10 @@ TEST_F(BadInputTest, WhatIsNotBuiltYetSaysWhatIs) {
             Lines{"plan.gradient_bytes: is 4, but state_bytes = 16 counts 2 for it: leave out one "
                   "of the two"});
   EXPECT_EQ(problems_with("tp: 2", "tp: 2 state_bytes: 16 gradient_bytes: 2"), Lines{});
-  EXPECT_EQ(
-      problems_with("tp: 2", R"(tp: 2 recompute: "some")"),
-      Lines{"plan.recompute: must be none, selective, matmuls, alternate, all_but or full; is "
-            "\"some\""});
+  EXPECT_EQ(problems_with("tp: 2", R"(tp: 2 recompute: "some")"),
+            Lines{"plan.recompute: must be none, selective, matmuls, alternate, alternate_matmuls, "
+                  "all_but or full; is "
+                  "\"some\""});
   EXPECT_EQ(problems_with("tp: 2", R"(tp: 2 layout: "7,14x2")"),
             Lines{"plan.layout: must be layers of each stage such as 20,20,20,20 or 7,8*14,7, or "
                   "balanced; is "

@@ -203,9 +203,8 @@ SimulationResult run(const ModelSpec& model, std::int64_t tp, std::int64_t dp, s
 TEST(ModelKindsTest, EveryDenseKindRunsUnderEveryPlan) {
   for (const ModelSpec& model : all_kinds()) {
     for (const bool sequence_parallel : {false, true}) {
-      for (const Recompute recompute :
-           {Recompute::kNone, Recompute::kFull, Recompute::kMatmuls, Recompute::kAlternate,
-            Recompute::kAlternateMatmuls}) {
+      for (const Recompute recompute : {Recompute::kNone, Recompute::kFull, Recompute::kMatmuls,
+                                        Recompute::kAlternate, Recompute::kAlternateMatmuls}) {
         SCOPED_TRACE(model.name);
         const SimulationResult result = run(model, 2, 2, 2, sequence_parallel, recompute);
         EXPECT_GT(result.step_time, Duration(0));

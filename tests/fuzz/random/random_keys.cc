@@ -50,8 +50,9 @@ void choose_recompute(Choices& choices, RandomJob& job) {
   ParallelPlan& plan = job.plan;
   if (!choices.one_in(2)) return;
   using enum Recompute;
-  plan.recompute = is_transformer(job) ? choices.pick({kFull, kSelective, kMatmuls, kAlternate, kAlternateMatmuls})
-                                       : choices.pick({kFull, kSelective});
+  plan.recompute = is_transformer(job)
+                       ? choices.pick({kFull, kSelective, kMatmuls, kAlternate, kAlternateMatmuls})
+                       : choices.pick({kFull, kSelective});
   if (plan.recompute == kSelective) choose_modules(choices, job);
   if (plan.recompute == kFull && choices.one_in(3)) plan.recompute_block = 2;
   if (choices.one_in(4)) plan.recompute_layers = choices.between(1, 3);

@@ -107,6 +107,11 @@ FieldTable<MatmulEfficiency> make_matmul_fields() {
              .advice = "Fit it to matmuls of few rows. Small kernels need no ramp then: start says "
                        "what they take.",
              .unset = "as efficiency.memory_fraction and memory_ramp say"});
+  table.add("overlap_loss", &Matmul::overlap_loss, Limits::between(0, 1),
+            {.help = "How far arithmetic and memory are from hiding each other: 0: the longer one "
+                     "alone counts; 1: the root of the sum of their squares.",
+             .advice = "Fit it to matmuls of some hundred rows, where both take as long: at 0.6 "
+                       "they take a quarter longer than either."});
   table.add("start", &Matmul::start,
             {.help = "Time that a matmul takes beyond its work.",
              .advice = "Fit it to the smallest matmuls.",

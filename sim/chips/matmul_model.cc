@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace stepsim {
 namespace {
@@ -105,12 +106,24 @@ class TileCosts {
         part * ((rows + columns * column_weight_) * s_per_operand_ + s_per_inner_);
     const bool split = tile.parts > 1;
     const double partial = split ? partial_bytes_ * static_cast<double>(tile.parts) : 0;
-    return {.compute_s = waves * std::max(compute, loading) + sums_s_,
-            .memory_s = (bytes_ + partial) * s_per_byte_,
-            .start = split ? start_ + split_start_ : start_};
+    MatmulTime time{.compute_s = waves * std::max(compute, loading) + sums_s_,
+                    .memory_s = (bytes_ + partial) * s_per_byte_,
+                    .start = split ? start_ + split_start_ : start_};
+    const double exposed = exposed_s(time);
+    time.compute_s += exposed;
+    time.memory_s += exposed;
+    return time;
   }
 
  private:
+  // Returns what neither hides of the other.
+  double exposed_s(const MatmulTime& time) const {
+    if (efficiency_.overlap_loss == 0) return 0;
+    const double longer = std::max(time.compute_s, time.memory_s);
+    const double squares = time.compute_s * time.compute_s + time.memory_s * time.memory_s;
+    return efficiency_.overlap_loss * (std::sqrt(squares) - longer);
+  }
+
   const Kernel& kernel_;
   const MatmulEfficiency& efficiency_;
   double inner_;

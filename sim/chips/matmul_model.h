@@ -19,8 +19,9 @@
 //            reads and writes what sums have beyond 16 bits. A tile adds at its end, when its unit
 //            multiplies nothing.
 //
-//   time = max(waves x max(compute, loading) + sums, memory) + start, and split_start for a split:
-//          a kernel of its own may add up the parts
+//   time = max(c, memory) + overlap_loss (sqrt(c^2 + memory^2) - max(c, memory)) + start, where
+//          c = waves x max(compute, loading) + sums, and split_start for a split: a kernel of its
+//          own may add up the parts
 //
 // The form is that of tile and wave quantisation (NVIDIA, "Matrix Multiplication Background User's
 // Guide"), with the loads of a unit beside its arithmetic. Cost of a call: O(tiles x splits), at
@@ -28,6 +29,9 @@
 //
 // last_wave is 1 where a chip works in lockstep, less where units drift apart, take smaller tiles
 // at the end, or share tiles along k (stream-k; Osama et al. 2023).
+//
+// Where both take long, the first loads and the last results of a wave wait for each other: the
+// roofline's knee is round (overlap_loss), by a tenth to a quarter where both take the same.
 //
 // Not modelled: misses of the second-level cache (operands are read from memory once), the order
 // of tiles.
@@ -59,6 +63,7 @@ struct MatmulEfficiency {
   std::optional<Bandwidth> operand_bandwidth{};
   Duration step_time{};
   std::optional<double> memory_fraction{};
+  double overlap_loss = 0;
   std::optional<Duration> start{};
   std::optional<Duration> split_start{};
   double accumulating = 1;
@@ -77,6 +82,7 @@ struct MatmulChip {
   Duration launch_overhead{};
 };
 
+// Both count what neither hides of the other.
 struct MatmulTime {
   double compute_s = 0;  // arithmetic and loads of operands from caches
   double memory_s = 0;

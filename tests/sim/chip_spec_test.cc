@@ -120,6 +120,25 @@ TEST(ChipSpecTest, ALastWaveMayCostLessThanAFullOne) {
   EXPECT_EQ(time_of(cube(), chip).total, Duration(40us)) << "a single wave counts in full";
 }
 
+// 3 and 4 make 5: at half of the loss 4.5, whichever of the two is longer.
+TEST(ChipSpecTest, MemoryAndArithmeticMayNotHideEachOther) {
+  ChipSpec chip = round_chip();
+  const Duration compute = time_of(cube(), chip).total;
+  Kernel kernel = cube();
+  kernel.read =
+      Bytes(static_cast<std::int64_t>(chip.memory_bandwidth.value() * to_seconds(compute) * 3 / 4));
+  kernel.written = Bytes(0);
+  EXPECT_EQ(time_of(kernel, chip).total, compute);
+  chip.efficiency.matmul.overlap_loss = 1;
+  const auto seconds = [&] { return to_seconds(time_of(kernel, chip).total); };
+  EXPECT_NEAR(seconds(), to_seconds(compute) * 5 / 4, 1e-9);
+  chip.efficiency.matmul.overlap_loss = 0.5;
+  EXPECT_NEAR(seconds(), to_seconds(compute) * 4.5 / 4, 1e-9);
+  kernel.read =
+      Bytes(static_cast<std::int64_t>(chip.memory_bandwidth.value() * to_seconds(compute) * 4 / 3));
+  EXPECT_NEAR(seconds(), to_seconds(compute) * 4.5 / 3, 1e-9);
+}
+
 TEST(ChipSpecTest, AShortInnerDimensionReachesHalfAtTheRamp) {
   ChipSpec chip = round_chip();
   chip.efficiency.matmul.inner_ramp = 1000;

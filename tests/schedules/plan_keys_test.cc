@@ -102,6 +102,10 @@ std::vector<Case> cases() {
   const Change flash2 = [](ParallelPlan& plan) {
     plan.attention_library = AttentionLibrary::kFlash2;
   };
+  const Change whole_inputs = [](ParallelPlan& plan) { plan.sequence_parallel = false; };
+  const Change input_copies = [](ParallelPlan& plan) { plan.copy_inputs = true; };
+  const Change gate = [](ParallelPlan& plan) { plan.eager_gate = true; };
+  const Change eager = [](ParallelPlan& plan) { plan.eager_elementwise = true; };
   const Change holds = [](ParallelPlan& plan) { plan.hold_logits = true; };
   const Change separate = [](ParallelPlan& plan) { plan.loss = LossKernels::kSeparate; };
   const Change metrics = [](ParallelPlan& plan) { plan.metric_losses = 2; };
@@ -194,6 +198,10 @@ std::vector<Case> cases() {
       {"attention_library", flash2, plan_of(1, 8, 1), "no attention", plan_of(1, 8, 1),
        mlp_stack()},
       {"loss", in_place, plan_of(1, 8, 1), "no loss", plan_of(1, 8, 1), mlp_stack()},
+      {"copy_inputs", input_copies, plan_of(1, 8, 1), "no tensor ranks share whole inputs",
+       with(plan_of(2, 4, 1), whole_inputs)},
+      {"eager_gate", gate, with(plan_of(1, 8, 1), eager), "eager_elementwise is true",
+       plan_of(1, 8, 1)},
       {"hold_logits", holds, plan_of(1, 8, 1), "is true, but loss is fused",
        with(plan_of(1, 8, 1), separate)},
       {"metric_losses", metrics, plan_of(1, 8, 1), "no loss", plan_of(1, 8, 1), mlp_stack()},

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/support/layer_ops.h"
@@ -45,6 +46,36 @@ TEST(EagerTest, AGatedActivationIsTwoKernels) {
   const LayerOp& activation = op_named(layers.block(0), "mlp_activation");
   EXPECT_EQ(moved(activation.forward), Bytes(10 * kTokens * 14336));
   EXPECT_EQ(moved(activation.input_gradient), Bytes(18 * kTokens * 14336));
+}
+
+// PaddleNLP fuses norms and rotations, not the gate.
+TEST(EagerTest, TheGateAloneMayBeEager) {
+  const ModelLayers before = build_layers(llama3_8b(), {.sequence_length = kTokens});
+  const ModelLayers layers =
+      with_eager_kernels(before, llama3_8b(), DataType::kBf16, EagerKernels::kGate);
+  EXPECT_EQ(op_named(layers.block(0), "mlp_activation").saved, Bytes((4 + 2) * kTokens * 14336));
+  for (const char* name : {"mlp_norm", "rope"}) {
+    const LayerOp& op = op_named(layers.block(0), name);
+    EXPECT_EQ(op.saved, op_named(before.block(0), name).saved) << name;
+    EXPECT_EQ(moved(op.forward), moved(op_named(before.block(0), name).forward)) << name;
+  }
+}
+
+// Query, key and value have three copies of the norm's result in place of one, gate and up two;
+// each is read and written. Matmuls that are divided by rows have their own part already.
+TEST(EagerTest, MatmulsDividedByColumnsMayCopyTheirInput) {
+  const ModelLayers before = build_layers(llama3_8b(), {.sequence_length = kTokens, .tensor = 2});
+  const ModelLayers layers = with_input_copies(before, DataType::kBf16);
+  const Bytes input(2 * kTokens * 4096);
+  const auto more = [&](const char* name) {
+    const LayerOp& op = op_named(layers.block(0), name);
+    const LayerOp& old = op_named(before.block(0), name);
+    return std::pair(op.saved - old.saved, moved(op.forward) - moved(old.forward));
+  };
+  EXPECT_EQ(more("qkv_projection"), std::pair(2 * input, 3 * 2 * input));
+  EXPECT_EQ(more("gate_up_projection"), std::pair(input, 2 * 2 * input));
+  EXPECT_EQ(more("out_projection"), std::pair(Bytes(0), Bytes(0)));
+  EXPECT_EQ(more("down_projection"), std::pair(Bytes(0), Bytes(0)));
 }
 
 // 32 and 8 heads of 128: cast 6, complex product 8, cast 6.

@@ -277,9 +277,11 @@ void choose_types(Choices& choices, const RandomCluster& cluster, RandomJob& job
     plan.hold_logits = has_fp32_copy(plan.loss) && choices.one_in(3);
     if (choices.one_in(8)) plan.metric_losses = choices.pick({1, 2});
   }
+  plan.copy_inputs = plan.tp > 1 && !plan.sequence_parallel && choices.one_in(4);
   plan.gradient_placeholders = choices.one_in(6);
   if (is_transformer(job) && (job.model.norm == NormKind::kRms || job.model.gated_mlp)) {
     plan.eager_elementwise = choices.one_in(6);
+    plan.eager_gate = job.model.gated_mlp && !plan.eager_elementwise && choices.one_in(6);
   }
   if (may_be_frozen(job) && choices.one_in(6)) {
     plan.lora_rank = choices.pick({4, 16, 64});

@@ -159,8 +159,9 @@ void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
   const bool copies = plan.loss() == "separate" || plan.loss() == "in_place";
   if (plan.has_loss() && !copies) base.clear_hold_logits();
   if (plan.optimizer() == "none") base.clear_shared_master();
+  const bool is_fsdp = plan.has_zero() ? plan.zero() == 3 : base.zero() == 3;
   const bool drops = !plan.has_reshard_after_forward() || plan.reshard_after_forward();
-  if (plan.has_inference() || zero != 3 || !drops) {
+  if (plan.has_inference() || !is_fsdp || !drops) {
     base.clear_save_gathered();
     base.clear_keep_root();
   }
@@ -172,7 +173,8 @@ void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
   const bool batches = !plan.has_overlap_pipeline() || plan.overlap_pipeline();
   if (plan.pp() <= 1 || !batches) base.clear_batch_p2p();
   if (plan.tp() <= 1) base.clear_overlap_tensor();
-  if (plan.tp() <= 1 || plan.sequence_parallel()) base.clear_copy_inputs();
+  const bool shares_inputs = plan.has_sequence_parallel() && !plan.sequence_parallel();
+  if (plan.tp() <= 1 || !shares_inputs) base.clear_copy_inputs();
   if (plan.eager_elementwise()) base.clear_eager_gate();
   if (plan.ep() <= 1) base.clear_dispatch();
   const bool fuses = plan.has_fused_attention()

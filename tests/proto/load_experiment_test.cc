@@ -325,9 +325,31 @@ TEST_F(LoadExperimentTest, EverySoftwareGoesWithUsualPlans) {
       source.plan = "dp=8,global_batch=8,sequence=1024," + std::string(keys) + ",software=" + name;
       EXPECT_EQ(problems_of(source), std::vector<std::string>{}) << source.plan;
     }
+    for (const char* divided : {"true", "false"}) {
+      source.plan = "tp=2,dp=4,zero=1,global_batch=8,sequence=1024,sequence_parallel=" +
+                    std::string(divided) + ",software=" + name;
+      EXPECT_EQ(problems_of(source), std::vector<std::string>{}) << source.plan;
+    }
     source.plan = "tp=8,inference=decode,batch=8,context=1024,software=" + name;
     EXPECT_EQ(problems_of(source), std::vector<std::string>{}) << source.plan;
   }
+}
+
+// Until July 2025 torchtitan's outermost unit had the embedding, and its checkpoints made cuDNN's
+// attention again, which it has on Blackwell.
+TEST_F(LoadExperimentTest, SoftwareOfATimeHasItsOwnUnitsAndCheckpoints) {
+  ExperimentSource source;
+  source.model = "llama3-8b";
+  const auto plan_on = [&source](const std::string& cluster, const std::string& software) {
+    source.cluster = cluster;
+    source.plan = "dp=8,global_batch=8,sequence=1024,recompute=alternate,software=" + software;
+    return load_experiment(source).plan;
+  };
+  EXPECT_TRUE(plan_on("dgx-b200-8", "torchtitan-2025.07").keep_root);
+  EXPECT_FALSE(plan_on("dgx-b200-8", "torchtitan").keep_root);
+  EXPECT_EQ(plan_on("dgx-b200-8", "torchtitan-2025.11").recompute, Recompute::kAlternateMatmuls);
+  EXPECT_EQ(plan_on("dgx-h100-8", "torchtitan-2025.11").recompute, Recompute::kAlternate);
+  EXPECT_EQ(plan_on("dgx-b200-8", "torchtitan").recompute, Recompute::kAlternate);
 }
 
 TEST_F(LoadExperimentTest, SoftwareHasKeysOfItsOwnForAChip) {

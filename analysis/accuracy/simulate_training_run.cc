@@ -129,8 +129,10 @@ RunPrediction simulate_plausible(TrainingRun& run, const RunLimits& limits) {
     plan = read;
     run.assumed = said;
     if (divides) plan.zero = 1;
-    if (chunks) plan.loss = LossKernels::kChunked;
-    if (chunks) plan.hold_logits = false;
+    if (chunks) {
+      plan.loss = LossKernels::kChunked;
+      plan.hold_logits = false;
+    }
     const RunPrediction other = simulate_first_that_fits(run, cluster, limits);
     if (!other.fits) continue;
     std::string words = divides ? "zero_stage: 1" : "";

@@ -133,6 +133,9 @@ constexpr std::int64_t kStateWithoutGradients = 10;  // bytes a parameter
 // Drops keys of the software that other keys of the plan rule out.
 void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
   if (plan.has_inference()) base.clear_zero();
+  // Software of FSDP divides weights, if the plan doesn't say otherwise.
+  const bool divides = base.shared_master() || base.fsdp_copies();
+  if (!plan.has_zero() && divides && !plan.has_inference()) base.set_zero(3);
   const std::int64_t zero = plan.has_zero() ? plan.zero() : base.zero();
   if (zero == 3) base.clear_gradient_bucket_parameters();  // FSDP has no buckets
   if (zero == 2) base.clear_overlap_gradients();           // it always does
@@ -153,15 +156,11 @@ void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
     base.clear_optimizer_bytes();
     base.clear_gradient_bytes();
   }
-  // Software of FSDP divides weights, if the plan doesn't say otherwise.
-  const bool divides = base.shared_master() || base.fsdp_copies();
-  if (!plan.has_zero() && divides && !plan.has_inference()) base.set_zero(3);
   const bool copies = plan.loss() == "separate" || plan.loss() == "in_place";
   if (plan.has_loss() && !copies) base.clear_hold_logits();
   if (plan.optimizer() == "none") base.clear_shared_master();
-  const bool is_fsdp = plan.has_zero() ? plan.zero() == 3 : base.zero() == 3;
   const bool drops = !plan.has_reshard_after_forward() || plan.reshard_after_forward();
-  if (plan.has_inference() || !is_fsdp || !drops) {
+  if (plan.has_inference() || zero != 3 || !drops) {
     base.clear_save_gathered();
     base.clear_keep_root();
   }

@@ -84,7 +84,8 @@ struct Software {
   std::vector<SoftwareRecipe> on_chips{};  // keys for chips of the catalog; the first that fits
   MemoryFigure memory_figure = MemoryFigure::kDevice;
   double unused_memory = kUnusedMemory;  // beside tensors at the peak, as a part of them
-  // Of a parameter whose state the rank has: the optimizer's flat copies under ZeRO 1 and 2.
+  // Under ZeRO 1 and 2: what the optimizer's flat copies of gradients take for each parameter whose
+  // state the rank holds.
   std::int64_t flat_gradient_bytes = 0;
 };
 std::vector<Software> load_software();

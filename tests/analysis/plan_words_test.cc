@@ -128,6 +128,12 @@ TrainingRun run_with(const std::string& columns, const std::string& values) {
       "mine,H100,64,llama3-70b,4096,64,1,full,1.0," + values);
 }
 
+TrainingRun readable_run(const std::string& columns, const std::string& values) {
+  TrainingRun run = run_with(columns, values);
+  EXPECT_EQ(run.problem, "") << values;
+  return run;
+}
+
 TEST(PlanWordsTest, LibrariesOfAttentionAreNamed) {
   using enum AttentionLibrary;
   const std::vector<std::pair<std::string, std::optional<AttentionLibrary>>> texts = {
@@ -267,9 +273,7 @@ TEST(PlanWordsTest, SoftwareOfASource) {
 TEST(PlanWordsTest, DeepSpeedAloneKeepsGatheredWeights) {
   const std::string columns = "dp,tp,sequence_parallel,zero_stage,software";
   const auto saves = [&](const std::string& values) {
-    const TrainingRun run = run_with(columns, values);
-    EXPECT_EQ(run.problem, "") << values;
-    return run.experiment.plan.save_gathered;
+    return readable_run(columns, values).experiment.plan.save_gathered;
   };
   EXPECT_TRUE(saves("64,1,no,3,PyTorch 2.2 and DeepSpeed 0.14.2"));
   EXPECT_FALSE(saves("64,1,no,2,DeepSpeed"));
@@ -281,9 +285,7 @@ TEST(PlanWordsTest, DeepSpeedAloneKeepsGatheredWeights) {
 TEST(PlanWordsTest, TheOutermostUnitOfFsdpStays) {
   const std::string columns = "dp,tp,sequence_parallel,zero_stage,software";
   const auto keeps = [&](const std::string& values) {
-    const TrainingRun run = run_with(columns, values);
-    EXPECT_EQ(run.problem, "") << values;
-    return run.experiment.plan.keep_root;
+    return readable_run(columns, values).experiment.plan.keep_root;
   };
   EXPECT_TRUE(keeps("64,1,no,FSDP,transformers"));
   EXPECT_FALSE(keeps("64,1,no,0,transformers"));
@@ -294,9 +296,7 @@ TEST(PlanWordsTest, TheOutermostUnitOfFsdpStays) {
 TEST(PlanWordsTest, PrecisionAwareOptimizersNameTheirTypes) {
   const std::string columns = "dp,tp,sequence_parallel,dtype,other_metrics";
   const auto bytes = [&](const std::string& values) {
-    const TrainingRun run = run_with(columns, values);
-    EXPECT_EQ(run.problem, "") << values;
-    return run.experiment.plan.optimizer_bytes;
+    return readable_run(columns, values).experiment.plan.optimizer_bytes;
   };
   EXPECT_EQ(bytes("8,8,yes,bf16,step of 4 s"), 12);
   EXPECT_EQ(bytes("8,8,yes,bf16,use_precision_aware_optimizer"), 10);
@@ -326,9 +326,7 @@ TEST(PlanWordsTest, CheckpointsKnowTheKernelsOfTheirTime) {
 TEST(PlanWordsTest, FlatCopiesOfGradientsAreOfZero1And2) {
   const std::string columns = "dp,tp,sequence_parallel,zero_stage,dtype,software";
   const auto bytes = [&](const std::string& values) {
-    const TrainingRun run = run_with(columns, values);
-    EXPECT_EQ(run.problem, "") << values;
-    return run.flat_gradient_bytes;
+    return readable_run(columns, values).flat_gradient_bytes;
   };
   EXPECT_EQ(bytes("8,8,no,1,fp16,Megatron-DeepSpeed (DeepSpeed 0.11.1)"), 6);
   EXPECT_EQ(bytes("64,1,no,2,bf16,transformers and DeepSpeed"), 6);

@@ -34,9 +34,9 @@ const CollectiveFact& CollectiveFacts::of(CollectiveWorkId id, GroupId group) {
   fact.bus_factor = bus_factor(work.op, fact.ranks);
   fact.algorithm = name_of(work.algorithm);
   if (fact.ranks < 2) return fact;
-  const ChosenCollective chosen = choose_collective(graph_, cluster_, id, group);
-  fact.algorithm = name_of(chosen.choice);
-  if (!chosen.protocol.empty()) fact.algorithm += " " + chosen.protocol;
+  const CollectiveWay way = plans_.chosen_for(id, group).way;
+  fact.algorithm = name_of(way.algorithm);
+  if (!way.protocol.empty()) fact.algorithm += " " + way.protocol;
   fact.limiting_link = limiting_link(plans_.plan_of(id, group), cluster_.fabric);
   return fact;
 }

@@ -136,7 +136,7 @@ void assume_placement(TrainingRun& run) {
   if (!run.problem.empty()) return;
   const Places& places = run.topology.places;
   const std::int64_t share = domain_share(run.experiment.plan, places);
-  const std::int64_t domain = chips_of_domain(places);
+  const std::int64_t domain = chips_per_node(places);
   if (share == domain) return;
   run.assumed.push_back("placement: " + std::to_string(share) + " of the " +
                         std::to_string(domain) + " chips of a domain");

@@ -24,11 +24,9 @@ std::string in_passes(const CollectiveFormulaInput& input, const std::string& te
   return input.op == CollectiveOp::kAllReduce ? "2 (" + text + ")" : text;
 }
 
-bool one_is_longest(std::span<const RingHop> kinds) {
-  const double slowest = std::ranges::max(kinds, {}, &RingHop::seconds).seconds;
-  const double longest = std::ranges::max(kinds, {}, &RingHop::trip).trip;
-  return std::ranges::any_of(kinds, [&](const RingHop& kind) {
-    return kind.seconds >= slowest * (1 - 1e-9) && kind.trip >= longest;
+bool are_alike(std::span<const RingHop> kinds) {
+  return std::ranges::all_of(kinds, [&](const RingHop& kind) {
+    return kind.seconds == kinds.front().seconds && kind.trip == kinds.front().trip;
   });
 }
 

@@ -49,7 +49,8 @@ class Counter {
         trips_(algorithm.lanes(), std::vector<Duration>(algorithm.rounds())),
         next_(std::size_t{algorithm.lanes()} * algorithm.endpoints()),
         hop_(next_.size()),
-        alone_(next_.size(), 0.0),
+        got_(next_.size(), 0.0),
+        left_(next_.size(), 0.0),
         first_of_round_(total_.size(), nullptr),
         senders_(total_.size()) {}
 
@@ -59,7 +60,7 @@ class Counter {
       close_round(round);
     }
     CountedForm form;
-    form.pipelined = *std::ranges::max_element(total_) + to_seconds(trips());
+    form.pipelined = *std::ranges::max_element(total_) + to_seconds(trips() - longest_chunk_);
     if (algorithm_.cuts_through()) {
       form.stepped = form.pipelined;
       form.stepped_exact = form.in_step = true;
@@ -70,7 +71,8 @@ class Counter {
       form.stepped_exact = form.in_step = true;
       return form;
     }
-    form.stepped = *std::ranges::max_element(alone_);
+    form.stepped =
+        std::max(*std::ranges::max_element(got_), *std::ranges::max_element(left_));
     form.stepped_exact = !meets_;
     if (algorithm_.gated()) form.stepped = std::max(form.stepped, longest_way());
     for (std::size_t link = 0; link < total_.size(); ++link) {
@@ -154,6 +156,13 @@ class Counter {
           round_.links.push_back(use.link);
         }
         trip += latency_;
+        if (algorithm_.forwarded_chunk() > Bytes(0)) {
+          const Duration of_chunk = duration_from_seconds(
+              alone * static_cast<double>(algorithm_.forwarded_chunk().value()) /
+              static_cast<double>(message->bytes.value()));
+          longest_chunk_ = std::max(longest_chunk_, of_chunk);
+          trip += of_chunk;
+        }
         if (message->link && message->reduce) {
           if (const auto adder = adder_of(*message->link)) {
             load_[adder->index()] += static_cast<double>(message->bytes.value()) /
@@ -219,23 +228,25 @@ class Counter {
 
     ends_.clear();
     for (const Counted& message : round_.messages) {
-      ends_.push_back(alone_[seat(message.lane, message.from)] + message.trip + message.alone);
+      const std::size_t from = seat(message.lane, message.from);
+      ends_.push_back(
+          std::max(got_[from] + message.trip + message.alone, left_[from] + message.alone));
       if (algorithm_.gated()) {
         ways_.push_back({.slot = slot(message.lane, round, message.from),
                          .to = slot(message.lane, round, message.to),
-                         .seconds = message.trip + message.alone});
+                         .trip = message.trip,
+                         .alone = message.alone});
       }
     }
     wait_for_all(round);
     for (std::size_t i = 0; i < ends_.size(); ++i) {
       const Counted& message = round_.messages[i];
-      for (const std::uint32_t who : {message.from, message.to}) {
-        double& end = alone_[seat(message.lane, who)];
-        end = std::max(end, ends_[i]);
-      }
+      left_[seat(message.lane, message.from)] = ends_[i];
+      double& got = got_[seat(message.lane, message.to)];
+      got = std::max(got, ends_[i]);
     }
     for (const Wait& wait : waits_) {
-      double& end = alone_[seat(wait.lane, wait.to)];
+      double& end = got_[seat(wait.lane, wait.to)];
       end = std::max(end, wait.at);
     }
     waits_.clear();
@@ -279,35 +290,42 @@ class Counter {
   // Returns when the last round of a gated algorithm ends if each message is alone on its links.
   // Lanes refer to rounds of each other, so this repeats over all messages until nothing changes.
   double longest_way() const {
-    std::vector<double> ends(slot(algorithm_.lanes(), 0, 0), 0.0);
+    const std::size_t slots = slot(algorithm_.lanes(), 0, 0);
     const std::uint32_t endpoints = algorithm_.endpoints();
-    double last = 0;
-    for (bool moved = true; moved;) {
-      moved = false;
-      const auto raise = [&](std::size_t at, double end) {
-        if (end <= ends[at]) return;
-        ends[at] = end;
-        last = std::max(last, end);
-        moved = true;
-      };
+    std::vector<double> got(slots, 0.0);   // when everything of the rounds so far has arrived
+    std::vector<double> left(slots, 0.0);  // when what was sent in them has arrived
+    bool moved = true;
+    const auto raise = [&](double& at, double end) {
+      if (end <= at) return;
+      at = end;
+      moved = true;
+    };
+    while (std::exchange(moved, false)) {
       for (const Way& way : ways_) {
         const auto member = static_cast<std::uint32_t>(way.slot % endpoints);
         const auto round = static_cast<std::uint32_t>(way.slot / endpoints % algorithm_.rounds());
         const auto lane = static_cast<std::uint32_t>(way.slot / endpoints / algorithm_.rounds());
         double start = 0;
-        if (round > 0) start = ends[way.slot - endpoints];
-        if (const auto gate = algorithm_.gate(lane, round, member)) {
-          start = std::max(start, ends[slot(gate->lane, gate->round, member)]);
+        double before = 0;
+        if (round > 0) {
+          start = got[way.slot - endpoints];
+          before = left[way.slot - endpoints] + way.alone;
         }
-        raise(way.slot, start + way.seconds);
-        raise(way.to, start + way.seconds);
+        if (const auto gate = algorithm_.gate(lane, round, member)) {
+          const std::size_t behind = slot(gate->lane, gate->round, member);
+          start = std::max({start, got[behind], left[behind]});
+        }
+        const double end = std::max(start + way.trip + way.alone, before);
+        raise(left[way.slot], end);
+        raise(got[way.to], end);
       }
-      // A round ends no sooner than the round before it.
-      for (std::size_t at = endpoints; at < ends.size(); ++at) {
-        if (at / endpoints % algorithm_.rounds() != 0) raise(at, ends[at - endpoints]);
+      for (std::size_t at = endpoints; at < slots; ++at) {
+        if (at / endpoints % algorithm_.rounds() == 0) continue;
+        raise(got[at], got[at - endpoints]);
+        raise(left[at], left[at - endpoints]);
       }
     }
-    return last;
+    return std::max(*std::ranges::max_element(got), *std::ranges::max_element(left));
   }
 
   std::size_t slot(std::uint32_t lane, std::uint32_t round, std::uint32_t member) const {
@@ -328,12 +346,17 @@ class Counter {
   std::vector<std::vector<Duration>> trips_;
   std::vector<std::uint32_t> next_;  // for algorithms that relay, by lane and member
   std::vector<Duration> hop_;
-  std::vector<double> alone_;  // when a member is done in a lane if messages are alone
+  // By lane and member, if messages are alone: when everything so far has arrived at the member, and
+  // when the last message that it sent has arrived.
+  std::vector<double> got_;
+  std::vector<double> left_;
+  Duration longest_chunk_{};  // of those that are stored and forwarded
   std::vector<double> ends_;
   struct Way {
     std::size_t slot;  // lane, round and sender
     std::size_t to;    // the same index of the receiver
-    double seconds;
+    double trip;
+    double alone;
   };
   std::vector<Way> ways_;  // for gated algorithms
   struct Arrivals {

@@ -31,9 +31,9 @@ struct RingHop {
   double trip = 0;
 };
 
-// Returns whether a slowest kind also has the longest trip. Only then a round of a stepped ring,
-// which waits for the longest message, takes the longest seconds and the longest trip.
-bool one_is_longest(std::span<const RingHop> kinds);
+// Returns whether all kinds take equally long. Only then do the members of a stepped ring keep in
+// step; otherwise those with short hops run ahead.
+bool are_alike(std::span<const RingHop> kinds);
 
 // Returns "2 (...)" for an all-reduce.
 std::string in_passes(const CollectiveFormulaInput& input, const std::string& text);

@@ -176,21 +176,11 @@ FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t
   return group;
 }
 
-FormulaChoice choose_for(const Cluster& cluster, std::span<const std::uint32_t> chips,
-                         const GroupShape& shape, const CollectiveWork& work,
-                         const CollectiveTask& task) {
-  FormulaChoice chosen{.choice = choose_with_library(cluster.library, task,
-                                                     switches_can_add(work.type), work.algorithm,
-                                                     shape, links_of(cluster, chips, work.type))};
-  const auto algorithm = choose_algorithm(task, chosen.choice.algorithm, shape);
-  chosen.rounds = algorithm->rounds();
-  chosen.lanes = algorithm->lanes();
-  return chosen;
-}
-
 CollectiveFormula stated_form(const Cluster& cluster, std::span<const std::uint32_t> chips,
                               const GroupShape& shape, const StatedCollective& stated) {
-  const auto algorithm = choose_algorithm(stated.task, stated.algorithm, shape);
+  CollectiveTask task = stated.task;
+  task.in_one_piece = stated.overlapped;
+  const auto algorithm = choose_algorithm(task, stated.algorithm, shape);
   FormulaGroup group = formula_group(cluster, chips, shape, stated.cost);
   std::uint32_t position = 0;
   while (shape.order[position] != stated.task.root) ++position;

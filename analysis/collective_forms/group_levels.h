@@ -40,15 +40,4 @@ struct StatedCollective {
 CollectiveFormula stated_form(const Cluster& cluster, std::span<const std::uint32_t> chips,
                               const GroupShape& shape, const StatedCollective& stated);
 
-// FormulaChoice is the algorithm that runs a collective with the cluster's library, with its rounds
-// and lanes. `task` is task_of() of the work in its graph.
-struct FormulaChoice {
-  LibraryChoice choice;
-  std::uint32_t rounds = 0;
-  std::uint32_t lanes = 0;
-};
-FormulaChoice choose_for(const Cluster& cluster, std::span<const std::uint32_t> chips,
-                         const GroupShape& shape, const CollectiveWork& work,
-                         const CollectiveTask& task);
-
 }  // namespace stepsim

@@ -150,20 +150,14 @@ std::optional<CollectiveFormula> rotated_rings(const CollectiveFormulaInput& inp
   const double inside_per_byte = (cards - 1) / input.levels.front().bandwidth.value();
   const double slowest = std::max(outside.per_byte, inside_per_byte) / cards;
   const double n = parts.members;
-  // Stepped: every round waits for the longest trip; with two cards and an odd number of nodes, one
-  // trip crosses between rails. Pipelined: the last byte goes all the way round except for one hop
-  // per pass, which is one of the shortest.
-  const bool crosses = cards == 2 && std::fmod(n / cards, 2) == 1;
-  const double away = std::max(outside.trip, crosses ? to_seconds(input.farthest) : 0);
+  // The last byte goes all the way round except for one hop per pass, which is one of the shortest.
+  // Stepped, members with short hops run ahead of others, which only the messages tell.
+  if (!input.overlapped) return std::nullopt;
   const double inside = to_seconds(input.levels.front().trip);
-  const std::array<RingHop, 2> kinds = {
-      {{.seconds = inside_per_byte, .trip = inside}, {.seconds = outside.per_byte, .trip = away}}};
-  if (!input.overlapped && !one_is_longest(kinds)) return std::nullopt;
   const bool both_inside = cards > parts.passes;
   const double left_out =
       both_inside ? parts.passes * inside : inside + to_seconds(input.levels[1].trip);
-  const double trips = input.overlapped ? parts.passes * round_trip(input) - left_out
-                                        : parts.passes * (n - 1) * std::max(inside, away);
+  const double trips = parts.passes * round_trip(input) - left_out;
   return CollectiveFormula{
       .seconds = parts.passes * (n - 1) / n * parts.bytes * slowest + trips,
       .text = in_passes(input, "(n-1)/n S max(1/(d W), (d-1)/(d W_node)) + (n-1) t")};

@@ -1,10 +1,12 @@
 // Closed forms for a row of members around one switch, each with a port of bandwidth W one way (C1
 // to C7, C24). Some also hold on a ring of links, if members only talk to their neighbours.
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "analysis/collective_forms/formula_parts.h"
+#include "sim/collectives/algorithms/flat_algorithm.h"
 
 namespace stepsim {
 namespace {
@@ -135,7 +137,7 @@ std::optional<CollectiveFormula> flat_rings(const CollectiveFormulaInput& input)
     kinds.push_back({.seconds = 1 / level.bandwidth.value(), .trip = to_seconds(level.trip)});
   }
   kinds.back().trip = std::max(kinds.back().trip, to_seconds(input.farthest));
-  if (!input.overlapped && !one_is_longest(kinds)) return std::nullopt;
+  if (!input.overlapped && !are_alike(kinds)) return std::nullopt;
   return CollectiveFormula{
       .seconds =
           parts.passes * ((n - 1) / n * parts.bytes / (ways * parts.bandwidth) + (n - 1) * trip),
@@ -156,8 +158,7 @@ std::optional<CollectiveFormula> direct(const CollectiveFormulaInput& input) {
   const auto row = row_of(input, false, true);
   if (!row) return std::nullopt;
   return CollectiveFormula{
-      .seconds = row->others * row->whole + row->rounds * row->t,
-      .text = row->rounds > 1 ? "(n-1)/n S/W + ceil((n-1)/16) t" : "(n-1)/n S/W + t"};
+      .seconds = row->others * row->whole + row->t, .text = "(n-1)/n S/W + t"};
 }
 
 std::optional<CollectiveFormula> pairwise(const CollectiveFormulaInput& input) {
@@ -167,13 +168,13 @@ std::optional<CollectiveFormula> pairwise(const CollectiveFormulaInput& input) {
 std::optional<CollectiveFormula> chain(const CollectiveFormulaInput& input) {
   const auto row = row_of(input, true);
   if (!row) return std::nullopt;
-  if (input.overlapped) {
-    return CollectiveFormula{.seconds = row->whole + row->rounds * row->t,
-                             .text = "S/W + (n-2+C) t"};
-  }
-  const double chunks = row->rounds - row->parts.members + 2;
-  return CollectiveFormula{.seconds = row->rounds * (row->t + row->whole / chunks),
-                           .text = "(n-2+C) (S/(C W) + t)"};
+  const std::uint32_t chunks = pipeline_chunks(input.bytes, row->n);
+  // Stepped, chunks are equal; pipelined, they are of the size that chunks have when there are many.
+  Bytes chunk = input.bytes / std::int64_t{chunks};
+  if (input.overlapped) chunk = std::max(chunk, std::min(input.bytes, kPipelineChunk));
+  const double of_chunk = static_cast<double>(chunk.value()) / row->parts.bandwidth;
+  return CollectiveFormula{.seconds = row->whole + (row->n - 2) * (row->t + of_chunk) + row->t,
+                           .text = "S/W + (n-2) (t + c/W) + t"};
 }
 
 std::optional<CollectiveFormula> binomial_tree(const CollectiveFormulaInput& input) {
@@ -195,8 +196,9 @@ std::optional<CollectiveFormula> binomial_tree(const CollectiveFormulaInput& inp
 std::optional<CollectiveFormula> bruck(const CollectiveFormulaInput& input) {
   const auto row = row_of(input);
   if (!row) return std::nullopt;
-  return CollectiveFormula{.seconds = row->others * row->whole + row->doublings * row->t,
-                           .text = "(n-1)/n S/W + ceil(log2 n) t"};
+  return CollectiveFormula{
+      .seconds = row->parts.passes * (row->others * row->whole + row->doublings * row->t),
+      .text = in_passes(input, "(n-1)/n S/W + ceil(log2 n) t")};
 }
 
 std::optional<CollectiveFormula> halving_doubling(const CollectiveFormulaInput& input) {
@@ -211,11 +213,13 @@ std::optional<CollectiveFormula> halving_doubling(const CollectiveFormulaInput& 
   // once. Stepped: a member that serves a neighbour does so one step after another, and may share
   // its port with members that do not wait for that.
   const double folds = row->power_of_two ? 0 : input.overlapped ? 1 : 2;
+  // Stepped, the result may leave while the last message of the exchange does.
+  const double early = row->power_of_two || input.overlapped ? 0 : 1;
   const std::string fold = row->power_of_two  ? ""
                            : input.overlapped ? " + S/W + 2 t"
-                                              : " + 2 (S/W + t)";
+                                              : " + 2 S/W + t";
   return CollectiveFormula{
-      .seconds = (sent + folds) * row->whole + row->rounds * row->t,
+      .seconds = (sent + folds) * row->whole + (row->rounds - early) * row->t,
       .text = (exchanges_all ? "log2(p) (S/W + t)" : in_passes(input, "(p-1)/p S/W + log2(p) t")) +
               fold,
       .exact = row->power_of_two || input.overlapped};
@@ -230,8 +234,7 @@ std::optional<CollectiveFormula> double_binary_tree(const CollectiveFormulaInput
   const double depth = row->doublings;
   const double share = tree_share(row->n) * row->whole;
   if (input.overlapped) {
-    return CollectiveFormula{.seconds = share + (row->rounds + depth) * row->t,
-                             .text = "2 S/W + (C + 2 D - 1) t"};
+    return CollectiveFormula{.seconds = share + 2 * depth * row->t, .text = "2 S/W + 2 D t"};
   }
   const double chunks = row->rounds - depth + 1;
   const double chunk = row->whole / 2 / chunks;
@@ -247,8 +250,9 @@ std::optional<CollectiveFormula> reduce_broadcast(const CollectiveFormulaInput& 
   if (!row) return std::nullopt;
   const double ways = input.overlapped ? 1 : 2;
   return CollectiveFormula{
-      .seconds = ways * (row->parts.members - 1) * row->whole + row->rounds * row->t,
-      .text = input.overlapped ? "(n-1) S/W + n t" : "2 (n-1) S/W + n t"};
+      .seconds = ways * (row->parts.members - 1) * row->whole +
+                 (input.overlapped ? row->rounds : 2) * row->t,
+      .text = input.overlapped ? "(n-1) S/W + n t" : "2 (n-1) S/W + 2 t"};
 }
 
 std::optional<CollectiveFormula> dissemination(const CollectiveFormulaInput& input) {

@@ -14,7 +14,7 @@
 #include "sim/base/quantity_text.h"
 #include "sim/hardware/group_links.h"
 #include "sim/hardware/group_shape.h"
-#include "sim/run/collectives/collective_task.h"
+#include "sim/run/collectives/collective_plan.h"
 
 namespace stepsim {
 namespace {
@@ -77,10 +77,12 @@ FormulaGroup wrapped(FormulaGroup group) {
 }
 
 Costs costs_of(const Cluster& cluster, const std::vector<std::uint32_t>& chips,
-               const CollectiveWork& work, const CollectiveTask& task) {
+               const CollectiveWork& work, const ChosenCollective& chosen) {
   const GroupShape shape = describe(cluster, chips);
   const FormulaGroup group = formula_group(cluster, chips, shape);
-  const auto [choice, rounds, lanes] = choose_for(cluster, chips, shape, work, task);
+  const CollectiveWay& choice = chosen.way;
+  const std::uint32_t rounds = chosen.algorithm->rounds();
+  const std::uint32_t lanes = chosen.algorithm->lanes();
   Costs costs{.algorithm = choice.algorithm};
   AlgorithmChoice on_rings = choice.algorithm;
   if (on_torus(group) && is_ring_op(work.op)) {
@@ -132,7 +134,8 @@ struct Sums {
 
 class Collector {
  public:
-  explicit Collector(const FinishedRun& run) : run_(run) {}
+  explicit Collector(const FinishedRun& run)
+      : run_(run), plans_(run.graph, run.cluster, Granularity::kPipelined, Fidelity::kFlow) {}
 
   void add(const ExplainedRole& role) {
     const OpGraph& graph = run_.graph;
@@ -143,7 +146,7 @@ class Collector {
       const double moving = role.share * to_seconds(entry.ended - entry.moving);
       const double waiting = role.share * to_seconds(entry.moving - entry.started);
       if (op.kind == OpKind::kCollective) {
-        add_collective(graph.collective_works[op.work], op.axis, role, moving, waiting);
+        add_collective(CollectiveWorkId(op.work), op.axis, role, moving, waiting);
       } else if (op.kind == OpKind::kMessages && op.axis == Axis::kPipeline) {
         add_messages(op, role, moving, waiting);
       }
@@ -160,8 +163,9 @@ class Collector {
   }
 
  private:
-  void add_collective(const CollectiveWork& work, Axis axis, const ExplainedRole& role,
-                      double moving, double waiting) {
+  void add_collective(CollectiveWorkId id, Axis axis, const ExplainedRole& role, double moving,
+                      double waiting) {
+    const CollectiveWork& work = run_.graph.collective_works[id.index()];
     const Communicator& communicator = run_.graph.communicators[work.communicator.index()];
     const auto seat = communicator.seat_of[role.timeline->rank.index()];
     const std::vector<RankId>& members = communicator.groups[seat.group];
@@ -170,7 +174,7 @@ class Collector {
                                      work.bytes.value(), work.algorithm);
     if (!costs_.contains(work_key)) {
       costs_.emplace(work_key, costs_of(run_.cluster, chips_of(run_.graph, members), work,
-                                        task_of(run_.graph, work, GroupId(seat.group))));
+                                        plans_.chosen_for(id, GroupId(seat.group))));
     }
     const Costs& costs = costs_.at(work_key);
     Sums& sums = sums_[work.communicator.index()];
@@ -268,6 +272,7 @@ class Collector {
   }
 
   const FinishedRun& run_;
+  CollectivePlans plans_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, FormulaGroup> routes_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, CollectiveOp, std::int64_t, AlgorithmChoice>,
            Costs>

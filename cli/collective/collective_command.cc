@@ -18,6 +18,7 @@
 #include "sim/collectives/bus_factor.h"
 #include "sim/hardware/group_shape.h"
 #include "sim/program/program_builder.h"
+#include "sim/run/collectives/collective_plan.h"
 #include "sim/run/collectives/collective_task.h"
 #include "sim/run/ops/chip_share.h"
 #include "traces/json_text.h"
@@ -95,14 +96,15 @@ Point run_one(const CollectiveRequest& request, Bytes bytes) {
     const GroupShape shape = describe(request.cluster, request.chips);
     const CollectiveWork& work = graph.collective_works[0];
     const CollectiveTask task = task_of(graph, work, GroupId(0));
-    const auto [chosen, rounds, lanes] =
-        choose_for(request.cluster, request.chips, shape, work, task);
+    CollectivePlans plans(graph, request.cluster, request.granularity, request.fidelity);
+    const ChosenCollective ran = plans.chosen_for(CollectiveWorkId(0), GroupId(0));
+    const CollectiveWay& chosen = ran.way;
     point.algorithm = name_of(chosen.algorithm);
     point.protocol = chosen.protocol;
     point.why = chosen.why;
     point.channels = chosen.cost.channels;
     point.taken = taken_of(request.cluster.chip, chosen.cost);
-    point.steps = rounds;
+    point.steps = ran.algorithm->rounds();
     point.formula = stated_form(request.cluster, request.chips, shape,
                                 {.task = task,
                                  .algorithm = chosen.algorithm,

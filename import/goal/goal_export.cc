@@ -31,7 +31,8 @@ using Nodes = std::vector<std::uint32_t>;
 // The algorithm of each collective in each group.
 class Algorithms {
  public:
-  Algorithms(const OpGraph& graph, const Cluster& cluster) : graph_(graph), cluster_(cluster) {}
+  Algorithms(const OpGraph& graph, const Cluster& cluster)
+      : graph_(graph), plans_(graph, cluster, Granularity::kStepped, Fidelity::kFlow) {}
 
   const CollectiveAlgorithm& of(CollectiveWorkId work, GroupId group) {
     auto& known = known_[{work.index(), group.index()}];
@@ -42,24 +43,19 @@ class Algorithms {
 
  private:
   std::unique_ptr<CollectiveAlgorithm> make(CollectiveWorkId work, GroupId group) {
-    ChosenCollective chosen = choose_collective(graph_, cluster_, work, group);
+    ChosenCollective chosen = plans_.chosen_for(work, group);
     if (chosen.algorithm->endpoints() == chosen.algorithm->members()) {
       return std::move(chosen.algorithm);
     }
     left_switches_out_ = true;
-    const CollectiveWork& asked = graph_.collective_works[work.index()];
-    const CollectiveTask task = task_of(graph_, asked, group);
-    const GroupShape shape = describe(cluster_, chosen.chips);
-    for (const AlgorithmChoice choice : algorithms_for(asked.op, shape)) {
-      auto algorithm = choose_algorithm(task, choice, shape);
-      if (algorithm->endpoints() == algorithm->members()) return algorithm;
-    }
+    auto by_messages = plans_.chosen_among_members(work, group);
+    if (by_messages) return std::move(by_messages->algorithm);
     refuse_export(fmt::format("has no switches that add up, and no other algorithm does a {}",
-                              name_of(asked.op)));
+                              name_of(graph_.collective_works[work.index()].op)));
   }
 
   const OpGraph& graph_;
-  const Cluster& cluster_;
+  CollectivePlans plans_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::unique_ptr<CollectiveAlgorithm>> known_;
   bool left_switches_out_ = false;
 };

@@ -78,7 +78,7 @@ void check_chips(const ParallelPlan& plan, const Places& places, Rules& rules) {
 
 void check_domains(const ParallelPlan& plan, const Places& places, Rules& rules) {
   if (!plan.chips_per_domain) return;
-  const std::int64_t domain = chips_of_domain(places);
+  const std::int64_t domain = chips_per_node(places);
   const std::int64_t share = *plan.chips_per_domain;
   const std::string is = "is " + std::to_string(share);
   rules.require(domain > 1, "chips_per_domain",

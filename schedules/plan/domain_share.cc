@@ -33,17 +33,8 @@ std::vector<std::int64_t> steps_of_groups(const ParallelPlan& plan) {
 
 }  // namespace
 
-std::int64_t chips_of_domain(const Places& places) {
-  std::int64_t chips = 1;
-  for (const Level& level : places.levels) {
-    if (level.name != "gpu" && level.name != "pcie_switch" && level.name != "socket") break;
-    chips *= level.size;
-  }
-  return chips;
-}
-
 std::int64_t domain_share(const ParallelPlan& plan, const Places& places) {
-  const std::int64_t domain = chips_of_domain(places);
+  const std::int64_t domain = chips_per_node(places);
   if (plan.chips_per_domain) return std::min(*plan.chips_per_domain, domain);
   const std::int64_t ranks = plan.ranks();
   if (!plan.map.empty() || ranks <= domain) return domain;

@@ -1,4 +1,4 @@
-// domain_share() says how many chips of each switched domain (a node of 8, a rack of 72) have
+// domain_share() says how many chips of each node (8 of a server, 72 of a rack) have
 // ranks.
 //
 //   rack of 72      gpu0 ............... gpu63 | gpu64 .. gpu71      tp 4, dp 32 on two racks:
@@ -20,10 +20,6 @@
 #include "sim/network/places.h"
 
 namespace stepsim {
-
-// Returns the chips of a node or rack: of the innermost levels that are called gpu, pcie_switch and
-// socket. 1 if the innermost level has another name.
-std::int64_t chips_of_domain(const Places& places);
 
 // Returns plan.chips_per_domain; unset: the domain's chips, or the largest even share for which the
 // cluster has enough domains, if all of them are none and there is one. O(chips of a domain).

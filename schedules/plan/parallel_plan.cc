@@ -124,7 +124,7 @@ std::int64_t coordinate(const ParallelPlan& plan, std::int64_t rank, ExpertAxis 
 }
 
 std::vector<std::uint32_t> place_ranks(const ParallelPlan& plan, const Places& places) {
-  const std::int64_t domain = chips_of_domain(places);
+  const std::int64_t domain = chips_per_node(places);
   const std::int64_t share = domain_share(plan, places);
   if (share < domain) return place_by_domains(plan.ranks(), share, domain);
   // Finds the levels of each axis, innermost first. Axes that are not mapped share the remaining

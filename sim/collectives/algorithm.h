@@ -4,9 +4,9 @@
 //
 // Lanes run side by side (two directions of a ring, rotated axis orders of a torus, messages that
 // leave at once) and do not wait for each other. Within a lane a member goes through the rounds in
-// order. It may send the message of round r when its message of round r - 1 has been sent and all
-// messages to it in the rounds before r have arrived. A message that arrives in round r can only be
-// passed on in a later round.
+// order. It may send the message of round r when all messages to it in the rounds before r have
+// arrived. Its messages of a lane leave one after another, the next as soon as its port is free. A
+// message that arrives in round r can only be passed on in a later round.
 //
 // If lanes depend on each other, gate() names the round of another lane that a member must have
 // finished first. In addition to the members there may be switches that add and copy (endpoints()).
@@ -55,6 +55,8 @@ struct CollectiveTask {
   const StepList* steps = nullptr;               // kCustom
   std::span<const std::uint32_t> permutation{};  // permute: where each member sends; empty: shift
   std::optional<ExpertHalf> experts{};           // all-to-all: kernels of serving may run it
+  // Pipelines of chunks are not cut: the messages of all chunks are added up anyway.
+  bool in_one_piece = false;
 };
 
 struct CollectiveMessage {
@@ -96,6 +98,10 @@ class CollectiveAlgorithm {
                                                                  std::uint32_t /*member*/) const {
     return {0, rounds()};
   }
+
+  // Returns the number of the queue that a member's messages of this lane leave by. Lanes of one
+  // queue leave one after another, in the order in which they may. Below lanes().
+  virtual std::uint32_t queue(std::uint32_t lane) const { return lane; }
 
   // gate() returns the round of another lane that `member` must have finished before it sends in
   // this round. Asked only if gated().
@@ -140,6 +146,10 @@ class CollectiveAlgorithm {
   // Returns whether, in an all-to-all with a matrix that nodes share, messages between nodes carry
   // ByteMatrix::shared.
   virtual bool forwards_shared() const { return false; }
+
+  // Returns the size of the chunks that members store and forward, where a pipeline of them is taken
+  // in one piece and its filling counts; otherwise 0.
+  virtual Bytes forwarded_chunk() const { return Bytes(0); }
 
   // Appends the blocks that message(lane, round, member) carries. REQUIRES: there is one.
   virtual void blocks(std::uint32_t lane, std::uint32_t round, std::uint32_t member,

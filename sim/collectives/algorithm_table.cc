@@ -111,13 +111,58 @@ std::string equal_shards(const ByteMatrix&, const Shape&) {
 // Members that are on one node in the matrix must be on one node of the shape.
 std::string nodes_of_the_group(const ByteMatrix& matrix, const Shape& shape) {
   if (matrix.sharing == NodeSharing::kNone) return "";
-  const std::uint32_t per_node = shape.dimensions.front().size;
+  const std::uint32_t per_node = shape.node_size();
   bool same = matrix.nodes() * per_node == shape.members();
   for (std::uint32_t position = 0; position < shape.members(); ++position) {
     const std::uint32_t first = shape.order[position - position % per_node];
     same = same && matrix.node_of[shape.order[position]] == matrix.node_of[first];
   }
   return same ? "" : "needs the nodes within which the matrix shares data to be those of the group";
+}
+
+// --- What `auto` weighs --------------------------------------------------------------------------
+
+Weighed never(const Task&, const Shape&) {
+  return Weighed::kNo;
+}
+
+Weighed always(const Task&, const Shape&) {
+  return Weighed::kYes;
+}
+
+Weighed off_torus(const Task&, const Shape& shape) {
+  return shape.has_torus_axis() ? Weighed::kNo : Weighed::kYes;
+}
+
+// Slices of a torus are levels, too.
+Weighed off_whole_torus(const Task&, const Shape& shape) {
+  return shape.is_torus() ? Weighed::kNo : Weighed::kYes;
+}
+
+Weighed several_axes(const Task&, const Shape& shape) {
+  return shape.dimensions.size() > 1 ? Weighed::kYes : Weighed::kNo;
+}
+
+// Not for all-gather and reduce-scatter, though nothing has fewer trips: no library sends so many
+// messages at once for them. On a torus messages with equal shards go hop by hop.
+Weighed direct_messages(const Task& task, const Shape& shape) {
+  if (is_ring_op(task.op)) return Weighed::kNo;
+  const bool by_hops =
+      task.op == CollectiveOp::kAllToAll && shape.is_torus() && task.matrix == nullptr;
+  return by_hops ? Weighed::kNo : Weighed::kYes;
+}
+
+Weighed relays(const Task& task, NodeSharing sharing) {
+  const bool shared = task.matrix != nullptr && task.matrix->sharing == sharing;
+  return shared ? Weighed::kAlone : Weighed::kNo;
+}
+
+Weighed copies_for_nodes(const Task& task, const Shape&) {
+  return relays(task, NodeSharing::kToNode);
+}
+
+Weighed sums_of_nodes(const Task& task, const Shape&) {
+  return relays(task, NodeSharing::kFromNode);
 }
 
 // --- Makers --------------------------------------------------------------------------------------
@@ -194,13 +239,25 @@ Made direct(const Task& task, const Shape& shape) {
   }
 }
 
+// Over nodes there is a row for each card of a node: its ring, cut open at the root.
+Made chain(const Task& task, const Shape& shape) {
+  const bool over_nodes =
+      !shape.uneven_nodes.empty() || (shape.dimensions.size() > 1 && !shape.has_torus_axis());
+  std::vector<std::vector<std::uint32_t>> rows = {as_given(shape)};
+  if (over_nodes) rows = rings_over_nodes(shape);
+  for (std::vector<std::uint32_t>& row : rows) {
+    std::ranges::rotate(row, std::ranges::find(row, task.root));
+  }
+  return std::make_unique<Chain>(task, std::move(rows));
+}
+
 Made torus_all_to_all(const Task& task, const Shape& shape) {
   if (shape.twists()) return std::make_unique<TwistedAllToAll>(task, shape);
   return std::make_unique<TorusAllToAll>(task, shape);
 }
 
 Made double_binary_tree(const Task& task, const Shape& shape) {
-  if (switched_levels(task.op, shape).empty()) {
+  if (switched_levels(task.op, shape).empty() && shape.node_size() > 1) {
     return std::make_unique<InNetwork>(task, shape, binary_trees(shape, InsideNode::kChain), false);
   }
   return in_a_row<DoubleBinaryTree>(task, shape);
@@ -221,7 +278,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = kRingOps,
      .misfit = any_group,
      .matrix_misfit = any_matrix,
-     .bid = bid_ring,
+     .weighed = off_torus,
      .make =
          [](const Task& task, const Shape& shape) {
            return flat_rings(task, shape, {{{0}, false}});
@@ -232,7 +289,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = kRingOps,
      .misfit = any_group,
      .matrix_misfit = any_matrix,
-     .bid = bid_never,
+     .weighed = never,
      .make =
          [](const Task& task, const Shape& shape) {
            return flat_rings(task, shape, {{{0}, false}, {{0}, true}});
@@ -243,7 +300,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = kRingOps,
      .misfit = levels,
      .matrix_misfit = any_matrix,
-     .bid = bid_hierarchical,
+     .weighed = off_whole_torus,
      .make = hierarchical},
     // Torus axes in rotated orders and both directions at once.
     {.choice = AlgorithmChoice::kMultiAxis,
@@ -251,7 +308,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = kRingOps,
      .misfit = box_of_axes,
      .matrix_misfit = any_matrix,
-     .bid = bid_multi_axis,
+     .weighed = always,
      .make = rotated_axes},
     // Torus axes one after another, both directions (naive).
     {.choice = AlgorithmChoice::kAxisAfterAxis,
@@ -259,7 +316,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = kRingOps,
      .misfit = box_of_axes,
      .matrix_misfit = any_matrix,
-     .bid = bid_never,
+     .weighed = never,
      .make = [](const Task& task, const Shape& shape) -> Made {
        return std::make_unique<MultiAxis>(
            task, shape, std::vector<MultiAxis::Rotation>{{.order = innermost_first(shape)}});
@@ -272,7 +329,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
              CollectiveOp::kPermute},
      .misfit = any_group,
      .matrix_misfit = any_matrix,
-     .bid = bid_direct,
+     .weighed = direct_messages,
      .make = direct},
     // n - 1 exchanges, one partner at a time.
     {.choice = AlgorithmChoice::kPairwise,
@@ -280,7 +337,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = kExchanges,
      .misfit = any_group,
      .matrix_misfit = any_matrix,
-     .bid = bid_pairwise,
+     .weighed = never,
      .make = [](const Task& task, const Shape& shape) -> Made {
        return std::make_unique<Exchange>(task, as_given(shape), false);
      }},
@@ -290,7 +347,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = {CollectiveOp::kAllToAll},
      .misfit = box_of_axes,
      .matrix_misfit = equal_shards,
-     .bid = bid_torus_all_to_all,
+     .weighed = always,
      .make = torus_all_to_all},
     // A tree from each port of the root, over the links of a torus.
     {.choice = AlgorithmChoice::kRootTrees,
@@ -298,7 +355,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = kShardsOfRoot,
      .misfit = box_of_axes,
      .matrix_misfit = any_matrix,
-     .bid = bid_root_trees,
+     .weighed = several_axes,
      .make = [](const Task& task, const Shape& shape) -> Made {
        return std::make_unique<RootTrees>(task, shape);
      }},
@@ -309,7 +366,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
              CollectiveOp::kScatter},
      .misfit = any_group,
      .matrix_misfit = any_matrix,
-     .bid = bid_binomial_tree,
+     .weighed = always,
      .make = in_a_row<BinomialTree>},
     // The root sends to the next member, which sends to the next, pipelined in chunks.
     {.choice = AlgorithmChoice::kChain,
@@ -317,15 +374,15 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = {CollectiveOp::kBroadcast, CollectiveOp::kReduce},
      .misfit = any_group,
      .matrix_misfit = any_matrix,
-     .bid = bid_chain,
-     .make = in_a_row<Chain>},
+     .weighed = always,
+     .make = chain},
     // Two trees, half of the data each, pipelined in chunks.
     {.choice = AlgorithmChoice::kDoubleBinaryTree,
      .name = "double-binary-tree",
      .ops = {CollectiveOp::kAllReduce},
      .misfit = any_group,
      .matrix_misfit = any_matrix,
-     .bid = bid_double_binary_tree,
+     .weighed = off_torus,
      .make = double_binary_tree},
     // Recursive halving, then recursive doubling.
     {.choice = AlgorithmChoice::kHalvingDoubling,
@@ -333,7 +390,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = {CollectiveOp::kAllReduce, CollectiveOp::kReduceScatter},
      .misfit = power_of_two_unless_all_reduce,
      .matrix_misfit = any_matrix,
-     .bid = bid_halving_doubling,
+     .weighed = always,
      .make = [](const Task& task, const Shape& shape) -> Made {
        return std::make_unique<HalvingDoubling>(task, as_given(shape), false);
      }},
@@ -343,18 +400,18 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = {CollectiveOp::kAllReduce, CollectiveOp::kAllGather},
      .misfit = power_of_two_unless_all_reduce,
      .matrix_misfit = any_matrix,
-     .bid = bid_recursive_doubling,
+     .weighed = always,
      .make = [](const Task& task, const Shape& shape) -> Made {
        const bool whole = task.op == CollectiveOp::kAllReduce;
        return std::make_unique<HalvingDoubling>(task, as_given(shape), whole);
      }},
-    // An all-gather in ceil(log2 n) rounds for any n.
+    // ceil(log2 n) rounds for any n.
     {.choice = AlgorithmChoice::kBruck,
      .name = "bruck",
-     .ops = {CollectiveOp::kAllGather},
+     .ops = kRingOps,
      .misfit = any_group,
      .matrix_misfit = any_matrix,
-     .bid = bid_bruck,
+     .weighed = always,
      .make = in_a_row<Bruck>},
     // Every member sends to the root, which sends back (naive).
     {.choice = AlgorithmChoice::kReduceBroadcast,
@@ -362,7 +419,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = {CollectiveOp::kAllReduce},
      .misfit = any_group,
      .matrix_misfit = any_matrix,
-     .bid = bid_never,
+     .weighed = never,
      .make = in_a_row<ReduceBroadcast>},
     // Each member sends a word to the members 1, 2, 4, ... places on.
     {.choice = AlgorithmChoice::kDissemination,
@@ -370,7 +427,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = {CollectiveOp::kBarrier},
      .misfit = any_group,
      .matrix_misfit = any_matrix,
-     .bid = bid_dissemination,
+     .weighed = always,
      .make = in_a_row<Dissemination>},
     // A ring for each network card of a node.
     {.choice = AlgorithmChoice::kRotatedRings,
@@ -378,7 +435,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = kRingOps,
      .misfit = nodes_of_switched_levels,
      .matrix_misfit = any_matrix,
-     .bid = bid_rotated_rings,
+     .weighed = off_torus,
      .make = [](const Task& task, const Shape& shape) -> Made {
        return std::make_unique<RotatedRings>(task, shape);
      }},
@@ -388,7 +445,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = kRingOps,
      .misfit = switched_levels,
      .matrix_misfit = any_matrix,
-     .bid = bid_never,
+     .weighed = never,
      .make =
          [](const Task& task,
             const Shape&
@@ -399,7 +456,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = {CollectiveOp::kAllToAll},
      .misfit = switched_levels,
      .matrix_misfit = nodes_of_the_group,
-     .bid = bid_pxn,
+     .weighed = sums_of_nodes,
      .make = [](const Task& task, const Shape& shape) -> Made {
        return std::make_unique<NodeRelay>(task, shape, FirstLeg::kNode);
      }},
@@ -409,7 +466,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = {CollectiveOp::kAllToAll},
      .misfit = switched_levels,
      .matrix_misfit = nodes_of_the_group,
-     .bid = bid_node_forwarding,
+     .weighed = copies_for_nodes,
      .make = [](const Task& task, const Shape& shape) -> Made {
        return std::make_unique<NodeRelay>(task, shape, FirstLeg::kRail);
      }},
@@ -419,7 +476,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = kInSwitches,
      .misfit = one_switch,
      .matrix_misfit = any_matrix,
-     .bid = bid_never,
+     .weighed = never,
      .make = in_switches},
     // A tree of switches adds and copies, or one a rail.
     {.choice = AlgorithmChoice::kSharp,
@@ -427,7 +484,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = kInSwitches,
      .misfit = tree_of_switches,
      .matrix_misfit = any_matrix,
-     .bid = bid_never,
+     .weighed = never,
      .make = in_switches},
     // The switch in each node adds and copies, trees of members join the nodes.
     {.choice = AlgorithmChoice::kNvlsTree,
@@ -435,7 +492,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .ops = {CollectiveOp::kAllReduce},
      .misfit = switch_in_each_node,
      .matrix_misfit = any_matrix,
-     .bid = bid_never,
+     .weighed = never,
      .make = [](const Task& task, const Shape& shape) -> Made {
        return std::make_unique<InNetwork>(task, shape, binary_trees(shape, InsideNode::kSwitch),
                                           false);
@@ -449,7 +506,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
              CollectiveOp::kSendReceive, CollectiveOp::kPermute},
      .misfit = any_group,
      .matrix_misfit = any_matrix,
-     .bid = bid_never,
+     .weighed = never,
      .make = [](const Task& task, [[maybe_unused]] const Shape& shape) -> Made {
        assert(task.steps != nullptr && task.steps->op == task.op &&
               task.steps->members == shape.members());

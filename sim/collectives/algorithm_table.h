@@ -1,6 +1,6 @@
 // The algorithm table has one row for each collective algorithm. A row declares everything about
-// it: its name, the operations it can do, the groups it can run in, its bid for `auto`, and its
-// maker. choose_algorithm() reads the table; docs/adding-a-collective.md explains how to add a row.
+// it: its name, the operations it can do, the groups it can run in, whether `auto` weighs it, and
+// its maker. choose_algorithm() reads the table; docs/adding-a-collective.md explains how to add a row.
 //
 // The closed form of an algorithm is in a separate table, because it does not depend on the
 // messages (analysis/collective_forms/form_table.cc).
@@ -16,7 +16,6 @@
 #include <string_view>
 
 #include "sim/collectives/algorithm.h"
-#include "sim/collectives/auto_bids.h"
 #include "sim/collectives/collective.h"
 
 namespace stepsim {
@@ -34,6 +33,12 @@ class OpSet {
   std::uint32_t bits_ = 0;
 };
 
+enum class Weighed : std::uint8_t {
+  kNo,
+  kYes,
+  kAlone,  // the task is made for it: nothing else is weighed
+};
+
 struct AlgorithmRow {
   AlgorithmChoice choice;
   std::string_view name;  // as on the command line
@@ -46,16 +51,15 @@ struct AlgorithmRow {
   // shards. Empty: it can.
   std::string (*matrix_misfit)(const ByteMatrix& matrix, const GroupShape& shape);
 
-  // Returns the cost that `auto` expects; nullopt if `auto` never takes it. Asked only for
-  // operations and groups that it can do.
-  std::optional<AutoBid> (*bid)(const CollectiveTask& task, const GroupShape& shape);
+  // Returns whether `auto` weighs it without a library. Asked only for operations and groups that it
+  // can do.
+  Weighed (*weighed)(const CollectiveTask& task, const GroupShape& shape);
 
   // REQUIRES: it can do the task in the group. The algorithm refers to the tables of the task.
   std::unique_ptr<CollectiveAlgorithm> (*make)(const CollectiveTask& task, const GroupShape& shape);
 };
 
-// The rows in the order of AlgorithmChoice, without kAuto. If two bids are equal, `auto` takes the
-// first.
+// The rows in the order of AlgorithmChoice, without kAuto.
 std::span<const AlgorithmRow> algorithm_table();
 
 // REQUIRES: choice is not kAuto.

@@ -25,20 +25,6 @@ void throw_unless_empty(AlgorithmChoice choice, const std::string& reason) {
       std::vector<Problem>{{"algorithm", std::string(name_of(choice)) + " " + reason}});
 }
 
-ChosenAlgorithm lowest_bid(const CollectiveTask& task, const GroupShape& shape) {
-  std::optional<AutoBid> lowest;
-  ChosenAlgorithm chosen;
-  for (const AlgorithmRow& row : algorithm_table()) {
-    if (!misfit(task.op, row, shape).empty() || !matrix_misfit(task, row, shape).empty()) continue;
-    const std::optional<AutoBid> bid = row.bid(task, shape);
-    if (!bid || (lowest && bid->bytes >= lowest->bytes)) continue;
-    lowest = bid;
-    chosen = {row.choice, bid->why};
-  }
-  assert(lowest);
-  return chosen;
-}
-
 }  // namespace
 
 std::vector<AlgorithmChoice> algorithms_for(CollectiveOp op, const GroupShape& shape) {
@@ -61,19 +47,25 @@ std::string refusal(CollectiveOp op, AlgorithmChoice choice, const GroupShape& s
   return reason;
 }
 
-ChosenAlgorithm resolve(const CollectiveTask& task, AlgorithmChoice choice,
-                        const GroupShape& shape) {
-  if (choice == AlgorithmChoice::kAuto) return lowest_bid(task, shape);
-  return {choice, "it was asked for"};
+std::vector<AlgorithmChoice> weighed_algorithms(const CollectiveTask& task,
+                                                const GroupShape& shape) {
+  std::vector<AlgorithmChoice> result;
+  for (const AlgorithmRow& row : algorithm_table()) {
+    if (!misfit(task.op, row, shape).empty() || !matrix_misfit(task, row, shape).empty()) continue;
+    const Weighed weighed = row.weighed(task, shape);
+    if (weighed == Weighed::kAlone) return {row.choice};
+    if (weighed == Weighed::kYes) result.push_back(row.choice);
+  }
+  assert(!result.empty());
+  return result;
 }
 
 std::unique_ptr<CollectiveAlgorithm> choose_algorithm(const CollectiveTask& task,
                                                       AlgorithmChoice choice,
                                                       const GroupShape& shape) {
   throw_unless_empty(choice, refusal(task.op, choice, shape));
-  const AlgorithmChoice chosen = resolve(task, choice, shape).choice;
-  const AlgorithmRow& row = row_of(chosen);
-  throw_unless_empty(chosen, matrix_misfit(task, row, shape));
+  const AlgorithmRow& row = row_of(choice);
+  throw_unless_empty(choice, matrix_misfit(task, row, shape));
   return row.make(task, shape);
 }
 

@@ -1,6 +1,6 @@
-// choose_algorithm() turns a choice and the shape of a group into the algorithm that runs. The
-// algorithm table has the possible choices (algorithm_table.h); `auto` takes the row with the
-// lowest bid (auto_bids.h).
+// choose_algorithm() makes the algorithm of a choice for the shape of a group. The algorithm table has
+// the possible choices (algorithm_table.h). `auto` is no algorithm: it weighs several, and who knows
+// the routes takes the one that is fastest on them (sim/run/collectives/collective_plan.h).
 
 #pragma once
 
@@ -13,11 +13,6 @@
 
 namespace stepsim {
 
-struct ChosenAlgorithm {
-  AlgorithmChoice choice = AlgorithmChoice::kRing;  // never kAuto
-  std::string why;                                  // a sentence
-};
-
 // Returns the algorithms that can do this in this group, without kAuto and kCustom. Never empty.
 std::vector<AlgorithmChoice> algorithms_for(CollectiveOp op, const GroupShape& shape);
 
@@ -25,13 +20,14 @@ std::vector<AlgorithmChoice> algorithms_for(CollectiveOp op, const GroupShape& s
 // Empty if it can.
 std::string refusal(CollectiveOp op, AlgorithmChoice choice, const GroupShape& shape);
 
-// Returns the algorithm that a choice stands for, and why. REQUIRES: shape.members() > 1; refusal()
-// is empty.
-ChosenAlgorithm resolve(const CollectiveTask& task, AlgorithmChoice choice,
-                        const GroupShape& shape);
+// Returns the algorithms that `auto` weighs without a library, in the order of the table. Of equal
+// ones it takes the first. REQUIRES: shape.members() > 1. Never empty.
+std::vector<AlgorithmChoice> weighed_algorithms(const CollectiveTask& task,
+                                                const GroupShape& shape);
 
 // Throws ConfigError if there is a refusal(), or if the algorithm can do the operation with equal
-// shards but not with a matrix. REQUIRES: shape.members() > 1; task.root is a member; kCustom:
+// shards but not with a matrix. REQUIRES: choice is not kAuto;
+// shape.members() > 1; task.root is a member; kCustom:
 // task.steps are for this operation and number of members. The algorithm refers to the tables that
 // the task refers to.
 std::unique_ptr<CollectiveAlgorithm> choose_algorithm(const CollectiveTask& task,

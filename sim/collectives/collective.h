@@ -20,6 +20,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -144,13 +145,17 @@ struct GroupShape {
   // members at different places. The members are then one dimension. Empty: there is one node, or
   // the members fill a box.
   std::vector<std::uint32_t> uneven_nodes{};
+  // Members of every node, where levels inside nodes and between them are known and all nodes have
+  // equally many. Unset: the first dimension stands for a node.
+  std::optional<std::uint32_t> per_node{};
   SwitchTree tree{};
-  // For each place in a node (the first dimension), the tree of the members at that place of every
+  // For each place in a node, the tree of the members at that place of every
   // node. Empty if there is a tree of all members, or if any place has no tree.
   std::vector<SwitchTree> rail_trees{};
   // For each node, the tree of its members. Empty unless every node has one switch between them.
   std::vector<SwitchTree> node_trees{};
   std::uint32_t members() const { return static_cast<std::uint32_t>(order.size()); }
+  std::uint32_t node_size() const { return per_node.value_or(dimensions.front().size); }
   bool is_torus() const;        // whether every dimension is a torus axis
   bool has_torus_axis() const;  // whether at least one dimension is
   bool twists() const;          // whether it is a whole twisted torus

@@ -1,37 +1,18 @@
 #include "sim/collectives/library_choice.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdio>
-#include <limits>
 #include <optional>
 #include <vector>
 
-#include "sim/collectives/auto_bids.h"
+#include "sim/collectives/choose_algorithm.h"
 
 namespace stepsim {
 namespace {
 
-// NCCL's figures for the share of a rate that flags leave (src/graph/tuning.cc).
-constexpr double kLlShare = 0.5;
-constexpr double kLl128Share = 0.92;
-constexpr double kTreeSimpleShare = 0.92;
-constexpr double kTreeLlShare = 1 / 3.8;
-constexpr double kTreeLl128ShareOfOneNode = 7.0 / 9.0;
-constexpr double kTreeLl128Share = 120.0 / 128.0;
-constexpr double kNvlsRatio = 5.0 / 6.0;
-constexpr double kNetworkRingSimpleFactor = 1.9;  // latency of all-reduce rings over nodes
-constexpr std::uint32_t kNvlsMembers = 5;         // measured with 5 and more, never with 4
-constexpr std::uint32_t kMostInOneGroup = 128;    // members whose messages are simulated at once
+constexpr std::uint32_t kNvlsMembers = 5;  // of a node: measured with 5 and more, never with 4
 
 constexpr std::size_t kNetwork = static_cast<std::size_t>(HopKind::kNetwork);
-
-struct Way {
-  LibraryPath path = LibraryPath::kRing;
-  Protocol protocol = Protocol::kSimple;
-  double seconds = 0;
-};
 
 // Returns 0 if there is no limit.
 double seconds_of(Bytes bytes, std::optional<Bandwidth> rate) {
@@ -42,119 +23,6 @@ double seconds_of(Bytes bytes, std::optional<Bandwidth> rate) {
 double value_or_none(std::optional<Bandwidth> link) {
   return link.value_or(Bandwidth()).value();
 }
-
-std::string microseconds(double seconds) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.1f us", 1e6 * seconds);
-  return buffer;
-}
-
-std::string name_of(const Way& way) {
-  return std::string(name_of(way.path)) + " " + std::string(name_of(way.protocol));
-}
-
-// Tuner computes the time that NCCL itself expects for each path and protocol in a group.
-class Tuner {
- public:
-  Tuner(const CommunicationLibrary& library, const CollectiveTask& task, const GroupLinks& links,
-        bool by_levels)
-      : library_(library),
-        tuner_(library.tuner),
-        task_(task),
-        links_(links),
-        by_levels_(by_levels) {
-    const double inside = tuner_.search_fraction * value_or_none(links.inside);
-    const ProtocolTiming& simple = *library.find(LibraryPath::kRing, Protocol::kSimple);
-    const double local = links.cards();
-    const double network = simple.link_fraction[kNetwork] * value_or_none(links.network) * local;
-    inside_ = inside;
-    network_ = network;
-    rate_ = links.nodes == 1 ? inside : links.inside ? std::min(inside, network) : network;
-  }
-
-  double expectation(const ProtocolTuning& tuning) const {
-    const auto inside_hop = to_seconds(tuning.hop[static_cast<std::size_t>(library_.inside)]);
-    const auto network_hop = to_seconds(tuning.hop[kNetwork]);
-    const auto n = static_cast<double>(links_.members);
-    const auto nodes = static_cast<double>(links_.nodes);
-    double hops_s = 0;
-    double ratio = 1;
-    if (tuning.path == LibraryPath::kTree) {
-      hops_s =
-          2 * ((n / nodes - 1) * inside_hop + (std::bit_width(links_.nodes) - 1) * network_hop);
-      ratio = 0.5;
-    } else if (tuning.path == LibraryPath::kNvls) {
-      hops_s = inside_hop;
-      ratio = kNvlsRatio;
-    } else if (tuning.path == LibraryPath::kNvlsTree) {
-      hops_s = inside_hop + 2 * (std::bit_width(links_.nodes) - 1) * network_hop;
-    } else {
-      const double passes = task_.op == CollectiveOp::kAllReduce ? 2 : 1;
-      const double hops = by_levels_ ? passes * (n / nodes + nodes - 2) : passes * (n - 1);
-      const double across = by_levels_         ? passes * (nodes - 1)
-                            : links_.nodes > 1 ? passes * nodes - (2 - passes)
-                                               : 0;
-      hops_s = (hops - across) * inside_hop + across * network_hop;
-      if (links_.nodes > 1 && passes > 1 && tuning.protocol == Protocol::kSimple) {
-        hops_s *= kNetworkRingSimpleFactor;
-      }
-      ratio = n / (passes * (n - 1));
-    }
-    const double rate = rate_of(tuning) * ratio;
-    return to_seconds(tuning.base) + hops_s + static_cast<double>(task_.bytes.value()) / rate;
-  }
-
- private:
-  double rate_of(const ProtocolTuning& tuning) const {
-    const auto channels = static_cast<double>(tuner_.channels);
-    const auto most = [&](const ByNodes& by_nodes, double count) {
-      const std::optional<Bandwidth> rate = by_nodes.of(links_.nodes);
-      return rate ? rate->value() * count : std::numeric_limits<double>::infinity();
-    };
-    switch (tuning.path) {
-      case LibraryPath::kTree:
-        switch (tuning.protocol) {
-          case Protocol::kLl:
-            return std::min(rate_ * kTreeLlShare, most(tuner_.ll_most, 1));
-          case Protocol::kLl128:
-            return std::min(
-                rate_ * (links_.nodes == 1 ? kTreeLl128ShareOfOneNode : kTreeLl128Share),
-                most(tuner_.tree_ll128_channel, channels));
-          case Protocol::kSimple:
-            break;
-        }
-        return std::min(rate_ * kTreeSimpleShare, most(tuner_.tree_channel, channels));
-      case LibraryPath::kNvls:
-        return rate_ * tuner_.nvls_efficiency * (channels - 1) / channels;
-      case LibraryPath::kNvlsTree:
-        // Two nodes hand each other all data once; a node of more hands it up and down.
-        return std::min(inside_ * tuner_.nvls_efficiency * (channels - 1) / channels * kNvlsRatio,
-                        links_.nodes == 2 ? network_ : network_ / 2);
-      case LibraryPath::kRing:
-      case LibraryPath::kMessages:
-      case LibraryPath::kRelay:
-        break;
-    }
-    switch (tuning.protocol) {
-      case Protocol::kLl:
-        return std::min(rate_ * kLlShare, most(tuner_.ll_most, 1));
-      case Protocol::kLl128:
-        return std::min(rate_ * kLl128Share, most(tuner_.ring_ll128_channel, channels));
-      case Protocol::kSimple:
-        break;
-    }
-    return rate_;
-  }
-
-  const CommunicationLibrary& library_;
-  const LibraryTuner& tuner_;
-  const CollectiveTask& task_;
-  const GroupLinks& links_;
-  bool by_levels_;      // inside nodes and across, not one ring through all members
-  double inside_ = 0;   // of a node's links
-  double network_ = 0;  // of all cards of a node
-  double rate_ = 0;
-};
 
 std::optional<Bandwidth> lower(std::optional<Bandwidth> a, std::optional<Bandwidth> b) {
   if (!a || !b) return a ? a : b;
@@ -185,7 +53,7 @@ double open_channels(const CommunicationLibrary& library, const ProtocolChannels
   if (share.copy_engines) return 0;
   std::int64_t most = channels.most;
   if (links.nodes > 1) {
-    most = std::min(channels.network_most, channels.network * links.cards());
+    most = std::min(channels.network_most, channels.network * links.cards);
   }
   most = std::min(most, library.most_channels.value_or(most));
   const Bytes each = channels.bytes + std::int64_t{links.members} * channels.member_bytes;
@@ -226,7 +94,7 @@ LibraryCost cost_of(const CommunicationLibrary& library, const ProtocolTiming& t
   std::optional<Bandwidth> rate;
   if (links.inside) rate = *links.inside / cost.wire[local];
   if (links.nodes > 1 && links.network) {
-    rate = lower(rate, links.cards() / cost.wire[kNetwork] * *links.network);
+    rate = lower(rate, links.cards / cost.wire[kNetwork] * *links.network);
   }
   const double busy = seconds_of(share.sent, rate);
   cost.channels = std::llround(open);
@@ -258,6 +126,8 @@ Share share_of(const CommunicationLibrary& library, const CollectiveTask& task, 
   const bool switched = path == LibraryPath::kNvls || path == LibraryPath::kNvlsTree;
   const bool once =
       whole || switched || task.op == CollectiveOp::kBroadcast || task.op == CollectiveOp::kReduce;
+  // From a root or to it nobody has a shard of its own.
+  if (task.op == CollectiveOp::kBroadcast || task.op == CollectiveOp::kReduce) share.part = Bytes(0);
   const std::int64_t passes = task.op == CollectiveOp::kAllReduce ? 2 : 1;
   share.sent = once ? task.bytes : passes * (n - 1) * share.part;
   if (task.experts && task.experts->expert_chips > 0) {  // of the busiest member
@@ -276,102 +146,79 @@ bool moves_messages(CollectiveOp op) {
          op == CollectiveOp::kPermute;
 }
 
-// What a group can take beside rings.
-struct Possible {
-  bool nvls = false;
-  bool trees = false;
-  bool nvls_trees = false;
-  bool by_levels = false;
-};
-
-// Returns the paths and protocols that NCCL could take here, in its order.
-std::vector<Way> ways(const CommunicationLibrary& library, const CollectiveTask& task,
-                      const Possible& can, const GroupLinks& links) {
-  const Tuner tuner(library, task, links, can.by_levels);
-  const bool switched = task.op == CollectiveOp::kAllReduce && links.cards() >= kNvlsMembers &&
-                        library.tuner.nvls_efficiency > 0;
-  std::vector<Way> result;
-  for (const ProtocolTuning& tuning : library.tuner.protocols) {
-    if (tuning.path == LibraryPath::kNvls && !(switched && can.nvls && links.nodes == 1)) continue;
-    if (tuning.path == LibraryPath::kNvlsTree && !(switched && can.nvls_trees)) continue;
-    if (tuning.path == LibraryPath::kTree && !can.trees) continue;
-    if (tuning.path == LibraryPath::kMessages || tuning.path == LibraryPath::kRelay) continue;
-    result.push_back({tuning.path, tuning.protocol, tuner.expectation(tuning)});
+// Returns `ring` by every protocol that the library has for a path.
+void add_protocols(const CommunicationLibrary& library, const CollectiveTask& task,
+                   AlgorithmChoice algorithm, LibraryPath path, const GroupLinks& links,
+                   std::vector<CollectiveWay>& ways) {
+  for (const ProtocolTiming& timing : library.timings) {
+    if (timing.path != path) continue;
+    ways.push_back({.algorithm = algorithm,
+                    .cost = cost_of(library, timing, share_of(library, task, path, links), links),
+                    .protocol = std::string(name_of(timing.protocol)),
+                    .why = {}});
   }
-  return result;
 }
 
-std::string why_lowest(const CommunicationLibrary& library, const std::vector<Way>& all,
-                       const Way& best) {
-  std::string others;
-  for (const Way& way : all) {
-    if (way.path == best.path && way.protocol == best.protocol) continue;
-    others +=
-        (others.empty() ? ", before " : ", ") + name_of(way) + " " + microseconds(way.seconds);
-  }
-  return "the tuning of " + library.name + " expects " + name_of(best) + " to take " +
-         microseconds(best.seconds) + others;
+bool has(const CommunicationLibrary& library, LibraryPath path) {
+  return std::ranges::any_of(library.timings,
+                             [path](const ProtocolTiming& timing) { return timing.path == path; });
 }
 
-// Returns the algorithm that represents NCCL's ring. Over a few nodes it is one ring per card, of
-// the smallest node where they differ. Over many nodes it is level by level. That is faster by less
-// than one part in the number of nodes, and quick to compute.
+// Returns the algorithm that represents the library's ring: over nodes it is one for each card of
+// the smallest node, else one in the order of the ranks.
 AlgorithmChoice ring_of(const GroupShape& shape, const GroupLinks& links) {
-  const bool few = links.members <= kMostInRotatedRings;
-  if (!shape.uneven_nodes.empty() && few) return AlgorithmChoice::kRotatedRings;
-  if (shape.dimensions.size() <= 1) return AlgorithmChoice::kRing;
-  const bool whole_nodes =
-      links.nodes > 1 && few && shape.dimensions.front().size * links.nodes == links.members &&
+  const bool over_nodes = links.nodes > 1 && links.nodes < links.members;
+  const bool can =
       refusal(CollectiveOp::kAllReduce, AlgorithmChoice::kRotatedRings, shape).empty();
-  return whole_nodes ? AlgorithmChoice::kRotatedRings : AlgorithmChoice::kHierarchical;
+  return over_nodes && can ? AlgorithmChoice::kRotatedRings : AlgorithmChoice::kRing;
 }
 
-LibraryChoice by_messages(const CommunicationLibrary& library, const CollectiveTask& task,
-                          const ChosenAlgorithm& chosen, bool free_choice,
-                          const GroupLinks& links) {
-  const bool shared = task.matrix != nullptr && task.matrix->sharing != NodeSharing::kNone;
-  const ProtocolTiming* relay = library.find(LibraryPath::kRelay, Protocol::kSimple);
-  if (shared && relay != nullptr) {
-    return {
-        .algorithm = chosen.choice,
-        .cost =
-            cost_of(library, *relay, share_of(library, task, LibraryPath::kRelay, links), links),
-        .protocol = std::string(name_of(Protocol::kSimple)),
-        .why = chosen.why + "; " + library.name + " has kernels for all-to-alls that nodes share"};
+// Returns the kind of kernel that runs an algorithm. What the library has no kernel for is timed as
+// a ring.
+LibraryPath path_of(const CommunicationLibrary& library, const CollectiveTask& task,
+                    AlgorithmChoice algorithm, bool floating, const GroupLinks& links) {
+  if (moves_messages(task.op)) {
+    const bool shared = task.matrix != nullptr && task.matrix->sharing != NodeSharing::kNone;
+    return shared && has(library, LibraryPath::kRelay) ? LibraryPath::kRelay
+                                                       : LibraryPath::kMessages;
   }
-  const Share share = share_of(library, task, LibraryPath::kMessages, links);
-  const Protocol protocol =
-      share.part <= library.tuner.messages_ll_up_to ? Protocol::kLl : Protocol::kSimple;
-  // All messages are one group: no member waits for rounds of others.
-  const bool one_group = free_choice && chosen.choice == AlgorithmChoice::kPairwise &&
-                         links.members <= kMostInOneGroup;
-  const AlgorithmChoice algorithm = one_group ? AlgorithmChoice::kDirect : chosen.choice;
-  return {.algorithm = algorithm,
-          .cost = cost_of(library, *library.find(LibraryPath::kMessages, protocol), share, links),
-          .protocol = std::string(name_of(protocol)),
-          .why = chosen.why + "; " + library.name + " sends messages of this size by " +
-                 std::string(name_of(protocol))};
+  const auto if_there = [&](LibraryPath path) {
+    return has(library, path) ? path : LibraryPath::kRing;
+  };
+  if (algorithm == AlgorithmChoice::kNvls && floating) return if_there(LibraryPath::kNvls);
+  if (algorithm == AlgorithmChoice::kNvlsTree && floating) return if_there(LibraryPath::kNvlsTree);
+  const bool tree = algorithm == AlgorithmChoice::kDoubleBinaryTree && links.nodes > 1;
+  return tree ? if_there(LibraryPath::kTree) : LibraryPath::kRing;
 }
 
-// Returns whether nothing is faster than the one switch between all members. Rings carry (n - 1) /
-// n of the data over each link, twice for an all-reduce. The switch has to take in the data of all
-// members.
-bool is_best_in_switch(const CollectiveTask& task, bool floating, const GroupShape& shape,
-                       const GroupLinks& links) {
-  if (!links.nvls || links.nodes != 1) return false;
-  if (!refusal(task.op, AlgorithmChoice::kNvls, shape).empty()) return false;
-  const bool adds = task.op == CollectiveOp::kAllReduce || task.op == CollectiveOp::kReduce ||
-                    task.op == CollectiveOp::kReduceScatter;
-  if (!adds) return true;
-  if (!floating) return false;
-  const double n = links.members;
-  const double passes = task.op == CollectiveOp::kAllReduce ? 2 : 1;
-  return !links.switch_adders ||
-         n / links.switch_adders->value() <= passes * (n - 1) / n / value_or_none(links.inside);
+// Returns the algorithms that the library has for the task.
+std::vector<AlgorithmChoice> algorithms_of(const CommunicationLibrary& library,
+                                           const CollectiveTask& task, bool floating,
+                                           const GroupShape& shape, const GroupLinks& links) {
+  if (!is_ring_op(task.op)) return weighed_algorithms(task, shape);
+  std::vector<AlgorithmChoice> all = {ring_of(shape, links)};
+  if (task.op != CollectiveOp::kAllReduce || !shape.uneven_nodes.empty()) return all;
+  const auto add = [&](AlgorithmChoice algorithm, LibraryPath path, bool can) {
+    if (can && has(library, path) && refusal(task.op, algorithm, shape).empty()) {
+      all.push_back(algorithm);
+    }
+  };
+  const bool adds = floating && links.nvls && links.of_node >= kNvlsMembers;
+  add(AlgorithmChoice::kDoubleBinaryTree, LibraryPath::kTree, links.nodes > 1);
+  add(AlgorithmChoice::kNvls, LibraryPath::kNvls, adds && links.nodes == 1);
+  add(AlgorithmChoice::kNvlsTree, LibraryPath::kNvlsTree, adds && links.nodes > 1);
+  return all;
+}
+
+// Returns whether the one switch between all members can do the task.
+bool runs_in_switch(const CollectiveTask& task, bool floating, const GroupShape& shape,
+                    const GroupLinks& links) {
+  return links.nvls && links.nodes == 1 && (floating || !reduces(task.op)) &&
+         refusal(task.op, AlgorithmChoice::kNvls, shape).empty();
 }
 
 // Returns the library's own kernel for a small all-reduce in one node; nullopt if it has none.
-std::optional<LibraryChoice> by_direct_kernel(const CommunicationLibrary& library,
+std::optional<CollectiveWay> by_direct_kernel(const CommunicationLibrary& library,
                                               const CollectiveTask& task, bool floating,
                                               const GroupShape& shape, const GroupLinks& links) {
   const bool can = library.direct_all_reduce && task.op == CollectiveOp::kAllReduce && floating &&
@@ -381,7 +228,7 @@ std::optional<LibraryChoice> by_direct_kernel(const CommunicationLibrary& librar
   const auto time = time_of_all_reduce(*library.direct_all_reduce, links.members, task.bytes);
   if (!time) return std::nullopt;
   const Duration moving = duration_from_seconds(seconds_of(task.bytes, links.inside));
-  return LibraryChoice{
+  return CollectiveWay{
       .algorithm = AlgorithmChoice::kNvls,
       .cost = {.start = std::max(Duration(), *time - moving), .has_trips = true},
       .protocol = "direct",
@@ -413,8 +260,8 @@ SentBytes sent_bytes(const CollectiveTask& task, const GroupLinks& links) {
     return links.nodes > 1 ? SentBytes{.leaving = bytes} : SentBytes{.inside = bytes};
   }
   const double members = links.members;
-  return {.inside = bytes * (links.cards() - 1) / members,
-          .leaving = bytes * (members - links.cards()) / members};
+  return {.inside = bytes * (links.of_node - 1) / members,
+          .leaving = bytes * (members - links.of_node) / members};
 }
 
 double seconds_inside(const CollectiveTask& task, const GroupLinks& links) {
@@ -423,7 +270,7 @@ double seconds_inside(const CollectiveTask& task, const GroupLinks& links) {
 
 // Returns the library's kernel for half of an exchange of few tokens with experts; nullopt if it
 // has none for as many, or none over nodes.
-std::optional<LibraryChoice> by_exchange_kernel(const CommunicationLibrary& library,
+std::optional<CollectiveWay> by_exchange_kernel(const CommunicationLibrary& library,
                                                 const CollectiveTask& task,
                                                 const GroupLinks& links) {
   const ExpertHalf& half = *task.experts;
@@ -434,7 +281,7 @@ std::optional<LibraryChoice> by_exchange_kernel(const CommunicationLibrary& libr
   const bool over_nodes = links.nodes > 1;
   if (over_nodes && kernel->network_fraction == 0) return std::nullopt;
   const Duration time = time_of_exchange(*kernel, exchanged_by(half, links));
-  LibraryChoice choice{
+  CollectiveWay choice{
       .algorithm = AlgorithmChoice::kDirect,
       .cost = {.start = kernel->start + half.experts * kernel->expert_start,
                .has_trips = !over_nodes},
@@ -453,7 +300,7 @@ std::optional<LibraryChoice> by_exchange_kernel(const CommunicationLibrary& libr
 }
 
 // Likewise of many tokens, among the chips of a node. The kernel holds units of the chip.
-std::optional<LibraryChoice> by_bulk_kernel(const CommunicationLibrary& library,
+std::optional<CollectiveWay> by_bulk_kernel(const CommunicationLibrary& library,
                                             const CollectiveTask& task, const GroupLinks& links) {
   const ExpertHalf& half = *task.experts;
   const std::optional<BulkExchange>& kernel =
@@ -461,7 +308,7 @@ std::optional<LibraryChoice> by_bulk_kernel(const CommunicationLibrary& library,
   if (!kernel || links.nodes > 1) return std::nullopt;
   const Duration time = time_of_exchange(*kernel, exchanged_by(half, links));
   const Duration moving = duration_from_seconds(seconds_inside(task, links));
-  return LibraryChoice{
+  return CollectiveWay{
       .algorithm = AlgorithmChoice::kDirect,
       .cost = {.start = std::max(kernel->start, time - moving),
                .channels = std::min(kernel->units, links.units),
@@ -472,77 +319,61 @@ std::optional<LibraryChoice> by_bulk_kernel(const CommunicationLibrary& library,
 
 }  // namespace
 
-LibraryChoice choose_with_library(const CommunicationLibrary& library, const CollectiveTask& task,
-                                  bool floating, AlgorithmChoice asked, const GroupShape& shape,
-                                  const GroupLinks& links) {
-  ChosenAlgorithm chosen = resolve(task, asked, shape);
+std::vector<CollectiveWay> ways_of(const CommunicationLibrary& library, const CollectiveTask& task,
+                                   bool floating, AlgorithmChoice asked, const GroupShape& shape,
+                                   const GroupLinks& links) {
+  const bool is_free = asked == AlgorithmChoice::kAuto;
+  std::vector<CollectiveWay> ways;
   if (library.ideal()) {
-    if (asked == AlgorithmChoice::kAuto && is_best_in_switch(task, floating, shape, links)) {
-      chosen = {AlgorithmChoice::kNvls,
-                "the switch of the node adds and copies: one trip, and each link carries the data "
-                "once"};
+    std::vector<AlgorithmChoice> algorithms = {asked};
+    if (is_free) {
+      algorithms = weighed_algorithms(task, shape);
+      if (runs_in_switch(task, floating, shape, links)) {
+        algorithms.insert(algorithms.begin(), AlgorithmChoice::kNvls);
+      }
     }
-    return {.algorithm = chosen.choice, .cost = {}, .protocol = {}, .why = std::move(chosen.why)};
+    for (const AlgorithmChoice algorithm : algorithms) {
+      ways.push_back({.algorithm = algorithm, .cost = {}, .protocol = {}, .why = {}});
+    }
+    return ways;
   }
-  if (asked == AlgorithmChoice::kAuto && task.experts) {
+  if (is_free && task.experts) {
     auto exchange = by_exchange_kernel(library, task, links);
     if (!exchange) exchange = by_bulk_kernel(library, task, links);
-    if (exchange) return *std::move(exchange);
+    if (exchange) return {*std::move(exchange)};
   }
-  if (moves_messages(task.op)) {
-    return by_messages(library, task, chosen, asked == AlgorithmChoice::kAuto, links);
-  }
-  if (asked == AlgorithmChoice::kAuto) {
+  if (is_free) {
     auto direct = by_direct_kernel(library, task, floating, shape, links);
-    if (direct) return *std::move(direct);
+    if (direct) return {*std::move(direct)};
   }
-
-  const bool free_choice = asked == AlgorithmChoice::kAuto && is_ring_op(task.op);
-  const bool trees = free_choice && task.op == CollectiveOp::kAllReduce && links.nodes > 1 &&
-                     shape.uneven_nodes.empty() &&
-                     refusal(task.op, AlgorithmChoice::kDoubleBinaryTree, shape).empty();
-  const AlgorithmChoice ring = ring_of(shape, links);
-  const bool by_levels = ring == AlgorithmChoice::kHierarchical &&
-                         (free_choice || asked == AlgorithmChoice::kHierarchical);
-  // If the user asks for it by name, the time is that of sums in the switches.
-  const bool nvls = (free_choice || asked == AlgorithmChoice::kNvls) && floating &&
-                    refusal(task.op, AlgorithmChoice::kNvls, shape).empty();
-  const bool asks_tree = asked == AlgorithmChoice::kNvlsTree;
-  const bool nvls_trees = (free_choice || asks_tree) && floating && links.nvls && links.nodes > 1 &&
-                          shape.uneven_nodes.empty() &&
-                          refusal(task.op, AlgorithmChoice::kNvlsTree, shape).empty();
-  std::vector<Way> all = ways(library, task, {nvls, trees, nvls_trees, by_levels}, links);
-  const auto keep_only = [&all](LibraryPath path) {
-    std::erase_if(all, [path](const Way& way) { return way.path != path; });
-  };
-  if (asked == AlgorithmChoice::kNvls && nvls) keep_only(LibraryPath::kNvls);
-  if (asks_tree && nvls_trees) keep_only(LibraryPath::kNvlsTree);
-  if (all.empty()) all.push_back({});  // nothing is tuned, so use Simple
-  const Way best = *std::ranges::min_element(all, {}, &Way::seconds);
-  if (free_choice) {
-    chosen = {.choice = ring, .why = why_lowest(library, all, best)};
-    if (best.path == LibraryPath::kTree) chosen.choice = AlgorithmChoice::kDoubleBinaryTree;
-    if (best.path == LibraryPath::kNvls) chosen.choice = AlgorithmChoice::kNvls;
-    if (best.path == LibraryPath::kNvlsTree) chosen.choice = AlgorithmChoice::kNvlsTree;
-  } else {
-    chosen.why += "; " + why_lowest(library, all, best);
+  const std::vector<AlgorithmChoice> algorithms =
+      is_free ? algorithms_of(library, task, floating, shape, links) : std::vector{asked};
+  for (const AlgorithmChoice algorithm : algorithms) {
+    add_protocols(library, task, algorithm, path_of(library, task, algorithm, floating, links),
+                  links, ways);
   }
-  return {.algorithm = chosen.choice,
-          .cost = cost_of(library, *library.find(best.path, best.protocol),
-                          share_of(library, task, best.path, links), links),
-          .protocol = std::string(name_of(best.protocol)),
-          .why = std::move(chosen.why)};
+  return ways;
 }
 
 LibraryCost cost_of_message(const CommunicationLibrary& library, Bytes bytes, HopKind kind,
                             Bandwidth link) {
   if (library.ideal()) return {};
-  const Protocol protocol =
-      bytes <= library.tuner.messages_ll_up_to ? Protocol::kLl : Protocol::kSimple;
   GroupLinks links;
   (kind == HopKind::kNetwork ? links.network : links.inside) = link;
-  return cost_of(library, *library.find(LibraryPath::kMessages, protocol),
-                 {.bytes = bytes, .part = bytes, .sent = bytes}, links);
+  const auto of_kind = static_cast<std::size_t>(kind);
+  std::optional<LibraryCost> best;
+  double least = 0;
+  for (const ProtocolTiming& timing : library.timings) {
+    if (timing.path != LibraryPath::kMessages) continue;
+    const LibraryCost cost =
+        cost_of(library, timing, {.bytes = bytes, .part = bytes, .sent = bytes}, links);
+    const double seconds = to_seconds(cost.start + cost.hop[of_kind]) +
+                           cost.wire[of_kind] * seconds_of(bytes, link);
+    if (best && seconds >= least) continue;
+    best = cost;
+    least = seconds;
+  }
+  return *best;
 }
 
 }  // namespace stepsim

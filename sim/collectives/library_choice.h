@@ -1,19 +1,18 @@
-// choose_with_library() turns a request into an algorithm, a protocol, and their costs beyond the
-// links. `auto` chooses as NCCL does: the lowest of NCCL's own expectations (ncclTopoTuneModel and
-// ncclTopoGetAlgoTime, src/graph/tuning.cc). These decide but are not the predicted time:
+// ways_of() lists the ways in which a library can run a collective in a group: algorithm, protocol,
+// and their costs beyond the links. Who knows the routes takes the one that is fastest alone on them
+// (sim/run/collectives/collective_plan.h), so what is expected of a way is what the network gives,
+// and a faster link or a smaller size never makes a collective slower.
 //
-//   base + h * hop + S / (rate * ratio)      ratio: S over what a member sends
+// A library has (NCCL, src/graph/tuning.cc), each by the protocols for which it has a timing
 //
-//   ring    rate: what the search found, LL at most half of it and `ll_most`, LL128 0.92 of it and
-//           channels * ring_ll128_channel; h = n - 1, twice that for all-reduce, of which one (two)
-//           a node cross the network; level by level those of the levels one after another
-//   tree    all-reduce over nodes: a chain in each node, two binary trees a card between them; half
-//           the ring's rate, 2 (d - 1) hops in nodes and 2 log2 M between them
-//   nvls    all-reduce of floating-point numbers in one node of five and more: the switches add up
-//   nvls-tree  the same over nodes of five and more: trees a card between the switches; two nodes
-//           hand each other all data once, more hand it up and down
+//   ring       all-reduce, all-gather, reduce-scatter: one a card over nodes, else one
+//   tree       all-reduce over nodes: a chain in each node, two binary trees a card between them
+//   nvls       all-reduce of floating-point numbers in one node of five and more: the switches add up
+//   nvls-tree  the same over nodes of five and more: trees a card between the switches
+//   messages   exchanges: every message goes straight; an all-to-all is one group of them
 //
-// The channels that the protocol opens decide how much of the chips it holds (library.h).
+// Broadcasts and reductions go along the rings, or by a binomial tree. The channels that a protocol
+// opens decide how much of the chips it holds (library.h).
 //
 // A library of serving takes its own kernel for an all-reduce of one node whose switch adds and
 // copies, up to the size that it says (direct_kernels.h): the time is the kernel's closed form, of
@@ -21,12 +20,11 @@
 // experts (ExpertHalf) take kernels of that library likewise: those for few tokens in one node and,
 // by RDMA, over several; those for many in one node, where the links carry a copy for each expert.
 //
-// Without a library (ideal) it chooses by closed forms. In a node whose switch adds and copies, the
-// switch takes one trip and S/W, or (n - 1) / n of it if shards are sent. Nothing is faster, unless
-// the switch adds slowly. Otherwise it chooses as choose_algorithm.h does.
+// The ideal library has every algorithm that `auto` weighs (choose_algorithm.h) and, in a node whose
+// switch adds and copies, that switch.
 //
-// Algorithms that NCCL does not have, or that the user names, get the protocol that is expected to
-// be best for a ring of as many rounds.
+// An algorithm that is asked for by name has the protocols of its own kind of kernel, or those of a
+// ring if the library has no such kernel.
 
 #pragma once
 
@@ -34,10 +32,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/base/units.h"
 #include "sim/collectives/algorithm.h"
-#include "sim/collectives/choose_algorithm.h"
 #include "sim/collectives/library.h"
 
 namespace stepsim {
@@ -46,7 +44,9 @@ namespace stepsim {
 struct GroupLinks {
   std::uint32_t members = 1;
   std::uint32_t nodes = 1;
-  std::optional<std::uint32_t> of_smallest_node{};  // members; unset: equally many in each
+  std::uint32_t of_node = 1;  // members of the smallest node
+  // Network ports of a node, the fewest of any: the narrowest links on the members' ways out of it.
+  std::uint32_t cards = 1;
   std::optional<Bandwidth> inside{};   // the slowest route between neighbours of one node
   std::optional<Bandwidth> network{};  // the slowest route between nodes
   std::optional<Bandwidth> adder{};    // rate at which a compute unit of the chips adds this type
@@ -54,7 +54,6 @@ struct GroupLinks {
   std::int64_t units = 1;              // compute units of a chip
   bool nvls = false;                   // the switch between the chips of a node adds and copies
   std::optional<Bandwidth> switch_adders{};  // limit on its operands; unset: none
-  std::uint32_t cards() const { return of_smallest_node.value_or(members / nodes); }
   friend bool operator==(const GroupLinks&, const GroupLinks&) = default;
 };
 
@@ -70,21 +69,21 @@ struct LibraryCost {
   friend bool operator==(const LibraryCost&, const LibraryCost&) = default;
 };
 
-struct LibraryChoice {
+struct CollectiveWay {
   AlgorithmChoice algorithm = AlgorithmChoice::kRing;  // never kAuto
   LibraryCost cost{};
   std::string protocol;  // "LL"; empty: ideal
-  std::string why;       // a sentence
+  std::string why;       // a sentence, if it is taken whatever it costs; then it is the only one
 };
 
-// `floating`: switches can add the elements' type (fp32, bf16, fp16). REQUIRES: shape.members() >
-// 1; refusal() of the choice is empty; check(library) is empty.
-LibraryChoice choose_with_library(const CommunicationLibrary& library, const CollectiveTask& task,
-                                  bool floating, AlgorithmChoice asked, const GroupShape& shape,
-                                  const GroupLinks& links);
+// Returns at least one way. `floating`: switches can add the elements' type (fp32, bf16, fp16).
+// REQUIRES: shape.members() > 1; refusal() of the choice is empty; check(library) is empty.
+std::vector<CollectiveWay> ways_of(const CommunicationLibrary& library, const CollectiveTask& task,
+                                   bool floating, AlgorithmChoice asked, const GroupShape& shape,
+                                   const GroupLinks& links);
 
-// Returns the cost of a message of `bytes` over a route of this kind. `link`: the narrowest link of
-// the route.
+// Returns the cost of a message of `bytes` over a route of this kind, by the protocol that is fastest.
+// `link`: the narrowest link of the route.
 LibraryCost cost_of_message(const CommunicationLibrary& library, Bytes bytes, HopKind kind,
                             Bandwidth link);
 

@@ -1,22 +1,22 @@
 // links_of() finds what a communication library knows about a group's place: how many nodes the
 // group spans, and the slowest links inside and between nodes.
 //
-// A node is made of the innermost levels that are called gpu, pcie_switch and socket. If the
-// innermost level has another name (hosts under a leaf), every chip is a node of its own.
+// What a node is: chips_per_node() (sim/network/places.h).
 
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "sim/collectives/library_choice.h"
 #include "sim/hardware/cluster.h"
 
 namespace stepsim {
 
-// Chips per node. Two chips are in one node if their numbers divided by this are equal.
-std::uint32_t chips_per_node(const Places& places);
+// Returns the number of each member's node, in the order in which the members meet them.
+std::vector<std::uint32_t> nodes_of(const Places& places, std::span<const std::uint32_t> chips);
 
 // Returns whether switches can add numbers of this type (NVLS: floating point of 16 and 32 bits).
 bool switches_can_add(DataType type);

@@ -76,11 +76,13 @@ GroupShape box_of(const Cluster& cluster, std::span<const std::uint32_t> chips) 
   return shape;
 }
 
-// Gives the members of a group that fills no box the nodes in which they lie.
+// Gives the members of a group that fills no box the nodes in which they lie, in the order in which
+// the group's first members of each are listed. Nodes that are alike make a box of two dimensions.
 GroupShape by_nodes(const Cluster& cluster, std::span<const std::uint32_t> chips,
                     GroupShape shape) {
   const std::uint32_t per_node = chips_per_node(cluster.places);
-  const auto node_of = [&](std::uint32_t member) { return chips[member] / per_node; };
+  const std::vector<std::uint32_t> nodes = nodes_of(cluster.places, chips);
+  const auto node_of = [&](std::uint32_t member) { return nodes[member]; };
   std::vector<std::uint32_t> order = shape.order;
   std::ranges::stable_sort(order, {}, node_of);
   std::vector<std::uint32_t> sizes;
@@ -89,14 +91,42 @@ GroupShape by_nodes(const Cluster& cluster, std::span<const std::uint32_t> chips
     ++sizes.back();
   }
   if (sizes.size() == 1 || sizes.size() == chips.size()) return shape;
+  const auto place_of = [&](std::uint32_t member) { return chips[member] % per_node; };
+  for (std::size_t first = 0, node = 0; node < sizes.size(); first += sizes[node++]) {
+    const auto begin = order.begin() + static_cast<std::ptrdiff_t>(first);
+    std::sort(begin, begin + sizes[node], [&](std::uint32_t a, std::uint32_t b) {
+      return place_of(a) < place_of(b);
+    });
+  }
+  bool alike = std::ranges::count(sizes, sizes.front()) == std::ssize(sizes);
+  for (std::size_t i = sizes.front(); alike && i < order.size(); ++i) {
+    alike = place_of(order[i]) == place_of(order[i - sizes.front()]);
+  }
   shape.order = std::move(order);
+  if (alike) {  // a box of a node and of nodes that fill no box themselves
+    shape.dimensions = {{.size = sizes.front()},
+                        {.size = static_cast<std::uint32_t>(sizes.size())}};
+    return shape;
+  }
   shape.uneven_nodes = std::move(sizes);
   return shape;
 }
 
+// Returns the members of each node, the same for all: the group fills a box of levels.
+std::uint32_t node_size(const Cluster& cluster, std::span<const std::uint32_t> chips,
+                        const GroupShape& shape) {
+  const std::uint32_t per_node = chips_per_node(cluster.places);
+  const auto node_of = [&](std::uint32_t position) {
+    return chips[shape.order[position]] / per_node;
+  };
+  std::uint32_t size = 1;
+  while (size < shape.members() && node_of(size) == node_of(0)) ++size;
+  return size;
+}
+
 std::vector<SwitchTree> rail_trees(const Cluster& cluster, std::span<const std::uint32_t> chips,
                                    const GroupShape& shape) {
-  const std::uint32_t rails = shape.dimensions.front().size;
+  const std::uint32_t rails = shape.node_size();
   std::vector<SwitchTree> trees;
   for (std::uint32_t rail = 0; rail < rails; ++rail) {
     std::vector<std::uint32_t> on_rail;
@@ -112,7 +142,7 @@ std::vector<SwitchTree> rail_trees(const Cluster& cluster, std::span<const std::
 // Returns the tree inside each node. Empty unless every node has one switch for all of its members.
 std::vector<SwitchTree> node_trees(const Cluster& cluster, std::span<const std::uint32_t> chips,
                                    const GroupShape& shape) {
-  const std::uint32_t per_node = shape.dimensions.front().size;
+  const std::uint32_t per_node = shape.node_size();
   std::vector<SwitchTree> trees;
   for (std::uint32_t first = 0; first < shape.members(); first += per_node) {
     std::vector<std::uint32_t> in_node;
@@ -134,6 +164,10 @@ GroupShape describe(const Cluster& cluster, std::span<const std::uint32_t> chips
   if (on_torus) return shape;
   if (shape.dimensions.size() == 1 && shape.members() > 2) {
     shape = by_nodes(cluster, chips, std::move(shape));
+  }
+  if (shape.dimensions.size() > 1) {
+    const std::uint32_t in_node = node_size(cluster, chips, shape);
+    if (in_node < shape.members()) shape.per_node = in_node;
   }
   shape.tree = switch_tree(cluster, chips);
   if (shape.tree.nodes.empty() && shape.dimensions.size() > 1) {

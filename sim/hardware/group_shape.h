@@ -15,7 +15,8 @@ namespace stepsim {
 // the members differ, if the members are all combinations of their coordinates on those levels. The
 // coordinates need not be adjacent: every other GPU of a node is a dimension too. Otherwise the
 // members form one switched dimension in the given order or, if they lie in several nodes of which
-// one has more than one, node by node (GroupShape::uneven_nodes). A torus axis wraps if the level
+// one has more than one, node by node: a box of two dimensions if the nodes are alike, else
+// GroupShape::uneven_nodes. A torus axis wraps if the level
 // wraps and the members go all the way round it in equal strides.
 GroupShape describe(const Cluster& cluster, std::span<const std::uint32_t> chips);
 

@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,10 +26,28 @@ enum class LevelKind : std::uint8_t {
   kTorusAxis,  // members stand in a line, each linked to its neighbours; a ring where `wraps`
 };
 
+// LevelMembers says what the members of a level are. Costs ask for this and never for the level's
+// name, which is for people and for ParallelPlan::map.
+enum class LevelMembers : std::uint8_t {
+  kChip,     // chips of one node, or of one torus
+  kPackage,  // parts of one node that hold chips: sockets, PCIe switches, packages
+  kNode,     // nodes: what the network joins, with one chip or many
+  kRack,
+  kLeaf,
+  kPod,
+  kSlice,
+};
+inline constexpr std::array kLevelMembers = {
+    LevelMembers::kChip, LevelMembers::kPackage, LevelMembers::kNode, LevelMembers::kRack,
+    LevelMembers::kLeaf, LevelMembers::kPod,     LevelMembers::kSlice};
+std::string_view name_of(LevelMembers members);  // "chip"
+
 struct Level {
   std::string name;
   std::uint32_t size = 1;
   LevelKind kind = LevelKind::kSwitched;
+  LevelMembers members = LevelMembers::kNode;
+  bool members_derived = false;  // nobody declared `members`, the links tell it
   bool wraps = false;  // torus axes only: the last member is linked to the first
   // Torus axes only: the last member is linked to the first of another row, half way further along
   // every axis that wraps (topology/kinds/twisted_torus.h).
@@ -44,5 +63,10 @@ struct Places {
 
   std::optional<std::size_t> find(std::string_view level_name) const;
 };
+
+// Returns the chips of a node: those of the innermost switched levels whose members are chips or
+// packages. 1 if the innermost level is of another kind. Two chips are in one node if their numbers
+// divided by this are equal. O(levels).
+std::uint32_t chips_per_node(const Places& places);
 
 }  // namespace stepsim

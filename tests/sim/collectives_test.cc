@@ -16,7 +16,6 @@
 
 #include "sim/base/error.h"
 #include "sim/collectives/algorithm.h"
-#include "sim/collectives/auto_bids.h"
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/collectives/parts.h"
 #include "sim/collectives/proof.h"
@@ -100,7 +99,8 @@ void prove(Op op, Choice choice, const GroupShape& shape, std::int64_t elements)
 void prove_all(const GroupShape& shape, std::int64_t elements) {
   for (const Op op : kCollectiveOps) {
     for (const Choice choice : kAlgorithmChoices) {
-      if (choice == Choice::kCustom) continue;  // has no steps of its own
+      // `auto` is none, and kCustom has no steps of its own.
+      if (choice == Choice::kAuto || choice == Choice::kCustom) continue;
       prove(op, choice, shape, elements);
       if (testing::Test::HasFatalFailure()) return;
     }
@@ -280,6 +280,19 @@ TEST(CollectivesTest, RotatedRingsUseEveryRailAlike) {
   }
 }
 
+// A pipeline in one piece sends the same in all, over the same ways.
+TEST(CollectivesTest, PipelinesInOnePieceKeepThePromise) {
+  for (const GroupShape& shape : {shape_of({7}, false, false), shape_of({4, 3}, false, false)}) {
+    for (const Op op : {Op::kAllReduce, Op::kBroadcast, Op::kReduce, Op::kScatter}) {
+      for (const Choice choice : algorithms_for(op, shape)) {
+        CollectiveTask task = task_of(op, shape, 1'000'003);
+        task.in_one_piece = true;
+        prove(task, choice, shape);
+      }
+    }
+  }
+}
+
 // The sum that a relay gives is that of its messages, all to one member.
 TEST(CollectivesTest, SumsOfRelaysAreThoseOfTheirMessages) {
   for (const auto& sizes : std::vector<std::vector<std::uint32_t>>{{8, 4}, {4, 3}, {8, 2, 3}}) {
@@ -395,7 +408,6 @@ TEST(CollectivesTest, ARaggedAllToAllBringsEveryMemberWhatTheMatrixSays) {
     task.element = Bytes(1);
     task.matrix = &matrix;
     for (const Choice choice : algorithms_for(Op::kAllToAll, shape)) prove(task, choice, shape);
-    prove(task, Choice::kAuto, shape);
   }
 }
 
@@ -449,7 +461,7 @@ TEST(CollectivesTest, AMatrixIsRefusedWhereItDoesNotFit) {
   task.matrix = &matrix;
   task.element = Bytes(1);
   task.bytes = largest_buffer(matrix);
-  EXPECT_EQ(resolve(task, Choice::kAuto, torus).choice, Choice::kDirect);
+  EXPECT_EQ(weighed_algorithms(task, torus), std::vector{Choice::kDirect});
   EXPECT_THROW(choose_algorithm(task, Choice::kTorusAllToAll, torus), ConfigError);
   // Two nodes of four in the matrix, four of two in the group.
   const GroupShape mixed = shape_of({2, 4}, false, false);
@@ -769,39 +781,39 @@ TEST(CollectivesTest, AutoSharesWhatTheMatrixShares) {
                     .shared = std::vector<Bytes>(8, Bytes(150))};
   const CollectiveTask task{
       .op = Op::kAllToAll, .bytes = Bytes(400), .element = Bytes(1), .matrix = &matrix};
-  EXPECT_EQ(resolve(task, Choice::kAuto, shape).choice, Choice::kNodeForwarding);
+  EXPECT_EQ(weighed_algorithms(task, shape), std::vector{Choice::kNodeForwarding});
   matrix.sharing = NodeSharing::kFromNode;
-  EXPECT_EQ(resolve(task, Choice::kAuto, shape).choice, Choice::kPxn);
+  EXPECT_EQ(weighed_algorithms(task, shape), std::vector{Choice::kPxn});
   matrix.node_of = {0, 1, 1, 0};  // nodes that are not those of the group
-  const ChosenAlgorithm straight = resolve(task, Choice::kAuto, shape);
-  EXPECT_EQ(straight.choice, Choice::kDirect);
-  EXPECT_NE(straight.why.find("no copy is shared"), std::string::npos);
+  EXPECT_EQ(weighed_algorithms(task, shape), std::vector{Choice::kDirect});
 }
 
-Choice automatic(Op op, const GroupShape& shape, std::int64_t bytes) {
-  return resolve({.op = op, .bytes = Bytes(bytes)}, Choice::kAuto, shape).choice;
+std::vector<Choice> weighed(Op op, const GroupShape& shape) {
+  return weighed_algorithms({.op = op, .bytes = Bytes(1 << 20)}, shape);
 }
 
-TEST(CollectivesTest, AutoTakesTheAlgorithmOfTheShape) {
-  constexpr std::int64_t kLarge = 1 << 30;
-  EXPECT_EQ(automatic(Op::kAllReduce, shape_of({8}, false, false), kLarge), Choice::kRing);
-  EXPECT_EQ(automatic(Op::kAllReduce, shape_of({8}, true, true), kLarge), Choice::kMultiAxis);
-  EXPECT_EQ(automatic(Op::kAllReduce, shape_of({8}, true, false), kLarge), Choice::kMultiAxis);
-  EXPECT_EQ(automatic(Op::kAllReduce, shape_of({8, 4}, false, false), kLarge),
-            Choice::kHierarchical);
-  EXPECT_EQ(automatic(Op::kAllReduce, shape_of({4, 4}, true, true), 1), Choice::kMultiAxis);
-  EXPECT_EQ(automatic(Op::kAllToAll, shape_of({4, 4}, true, true), 1), Choice::kTorusAllToAll);
-  EXPECT_EQ(automatic(Op::kAllToAll, shape_of({64}, false, false), 1), Choice::kDirect);
-  EXPECT_EQ(automatic(Op::kAllToAll, shape_of({65}, false, false), 1), Choice::kPairwise);
-  EXPECT_EQ(
-      resolve({.op = Op::kAllReduce, .bytes = {}}, Choice::kRing, shape_of({4, 4}, true, true))
-          .choice,
-      Choice::kRing);
-  for (const Op op : {Op::kGather, Op::kScatter}) {
-    EXPECT_EQ(automatic(op, shape_of({4, 4}, true, false), kLarge), Choice::kRootTrees);
-    EXPECT_EQ(automatic(op, shape_of({8}, true, true), kLarge), Choice::kDirect);
-    EXPECT_EQ(automatic(op, shape_of({8, 4}, false, false), kLarge), Choice::kDirect);
+TEST(CollectivesTest, AutoWeighsWhatTheShapeAllows) {
+  EXPECT_EQ(weighed(Op::kAllReduce, shape_of({8}, false, false)),
+            (std::vector{Choice::kRing, Choice::kDoubleBinaryTree, Choice::kHalvingDoubling,
+                         Choice::kRecursiveDoubling, Choice::kBruck}));
+  EXPECT_EQ(weighed(Op::kReduceScatter, shape_of({7}, false, false)),
+            (std::vector{Choice::kRing, Choice::kBruck}));
+  EXPECT_EQ(weighed(Op::kAllReduce, shape_of({4, 4}, true, true)),
+            (std::vector{Choice::kMultiAxis, Choice::kHalvingDoubling, Choice::kRecursiveDoubling,
+                         Choice::kBruck}));
+  EXPECT_EQ(weighed(Op::kAllGather, shape_of({8, 4}, false, false)),
+            (std::vector{Choice::kRing, Choice::kHierarchical, Choice::kRecursiveDoubling,
+                         Choice::kBruck, Choice::kRotatedRings}));
+  EXPECT_EQ(weighed(Op::kAllToAll, shape_of({4, 4}, true, true)),
+            std::vector{Choice::kTorusAllToAll});
+  for (const std::uint32_t members : {64U, 65U, 1024U}) {
+    EXPECT_EQ(weighed(Op::kAllToAll, shape_of({members}, false, false)),
+              std::vector{Choice::kDirect});
   }
+  EXPECT_EQ(weighed(Op::kBroadcast, shape_of({8}, false, false)),
+            (std::vector{Choice::kBinomialTree, Choice::kChain}));
+  EXPECT_EQ(weighed(Op::kGather, shape_of({4, 4}, true, false)),
+            (std::vector{Choice::kDirect, Choice::kRootTrees, Choice::kBinomialTree}));
 }
 
 // Axes that wrap beside axes that do not, and slices of a torus around a switch.
@@ -820,23 +832,6 @@ TEST(CollectivesTest, MixedAxesAndSlicesKeepThePromise) {
     }
     for (const std::int64_t elements : {1, 13, 40'321}) prove_all(shape, elements);
   }
-}
-
-// A ring all-reduce of n has 2 (n-1) rounds and sends 2 (n-1)/n S: trips of 64 KiB weigh more below
-// S = n 64 KiB.
-TEST(CollectivesTest, AutoTakesFewRoundsWhereTripsWeighMoreThanBytes) {
-  const GroupShape eight = shape_of({8}, false, false);
-  constexpr std::int64_t kEven = 8 * kTripBytes;
-  EXPECT_EQ(automatic(Op::kAllReduce, eight, kEven), Choice::kRing);
-  EXPECT_EQ(automatic(Op::kAllReduce, eight, kEven - 8), Choice::kHalvingDoubling);
-  EXPECT_EQ(automatic(Op::kAllGather, eight, kEven - 8), Choice::kRecursiveDoubling);
-  EXPECT_EQ(automatic(Op::kReduceScatter, eight, kEven - 8), Choice::kHalvingDoubling);
-  EXPECT_EQ(automatic(Op::kAllGather, shape_of({7}, false, false), 1000), Choice::kBruck);
-  EXPECT_EQ(automatic(Op::kReduceScatter, shape_of({7}, false, false), 1000), Choice::kRing);
-  EXPECT_EQ(automatic(Op::kAllReduce, shape_of({48}, false, false), 1000),
-            Choice::kDoubleBinaryTree);
-  EXPECT_EQ(automatic(Op::kBroadcast, eight, 1000), Choice::kBinomialTree);
-  EXPECT_EQ(automatic(Op::kBroadcast, eight, 1 << 30), Choice::kChain);
 }
 
 TEST(CollectivesTest, ARefusalSaysWhyAndWhatCanRun) {

@@ -32,7 +32,6 @@ CommunicationLibrary library() {
                   {.path = LibraryPath::kMessages,
                    .protocol = Protocol::kSimple,
                    .channels = {.most = 32, .network = 4, .network_most = 32, .accesses = 4}}};
-  spec.tuner.protocols = {{.path = LibraryPath::kRing, .protocol = Protocol::kSimple}};
   return spec;
 }
 
@@ -40,6 +39,8 @@ CommunicationLibrary library() {
 GroupLinks links(std::uint32_t members, std::uint32_t nodes) {
   return {.members = members,
           .nodes = nodes,
+          .of_node = members / nodes,
+          .cards = members / nodes,
           .inside = members > nodes ? std::optional(400_GBps) : std::nullopt,
           .network = nodes > 1 ? std::optional(50_GBps) : std::nullopt,
           .adder = 400_GBps,
@@ -54,8 +55,9 @@ GroupShape in_a_row(std::uint32_t members) {
 
 LibraryCost cost(const CommunicationLibrary& of, CollectiveOp op, Bytes bytes,
                  const GroupLinks& where) {
-  return choose_with_library(of, {.op = op, .bytes = bytes}, true, AlgorithmChoice::kAuto,
-                             in_a_row(where.members), where)
+  return ways_of(of, {.op = op, .bytes = bytes}, true, AlgorithmChoice::kAuto,
+                 in_a_row(where.members), where)
+      .front()
       .cost;
 }
 

@@ -92,7 +92,6 @@ CommunicationLibrary half_of_links() {
                       .start = 5us,
                       .hop = {1us, 1us, 1us},
                       .link_fraction = {0.5, 0.5, 0.5}}};
-  library.tuner.protocols = {{.path = LibraryPath::kRing, .protocol = Protocol::kSimple}};
   return library;
 }
 

@@ -8,6 +8,7 @@
 
 #include "sim/hardware/group_shape.h"
 #include "sim/program/graph_by_hand.h"
+#include "sim/run/collectives/collective_plan.h"
 #include "sim/run/simulate.h"
 #include "topology/small_clusters.h"
 
@@ -36,6 +37,14 @@ inline double simulated(const Cluster& cluster, const CollectiveWork& work, Gran
   const OpGraph graph = graph_of(cluster, work);
   return to_seconds(
       simulate(graph, cluster, {.fidelity = fidelity, .granularity = granularity}).step_time);
+}
+
+// Returns the way that is taken in the group of these chips; empty: of all chips.
+inline CollectiveWay way_of(const Cluster& cluster, const CollectiveWork& work,
+                            const std::vector<std::uint32_t>& chips = {}) {
+  const OpGraph graph = graph_of(cluster, work, chips);
+  CollectivePlans plans(graph, cluster, Granularity::kPipelined, Fidelity::kFlow);
+  return plans.chosen_for(CollectiveWorkId(0), GroupId(0)).way;
 }
 
 inline std::vector<std::uint32_t> all_chips(const Cluster& cluster) {

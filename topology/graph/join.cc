@@ -206,7 +206,9 @@ BuiltTopology join(BuiltTopology block, const Joint& joint, std::optional<BuiltT
   parts.planes = joint.planes;
 
   add_blocks(block, joint, built);
-  std::vector<Level> outer = {{.name = joint.block, .size = joint.blocks}};
+  const bool slices = block.places.levels.front().kind == LevelKind::kTorusAxis;
+  const LevelMembers blocks = slices ? LevelMembers::kSlice : LevelMembers::kNode;
+  std::vector<Level> outer = {{.name = joint.block, .size = joint.blocks, .members = blocks}};
   if (fabric) {
     const std::vector<NodeId> gateways = add_gateways(joint, chips_per_block, built, parts.host_up);
     const std::size_t places = fabric->places.chips.size();
@@ -224,7 +226,7 @@ BuiltTopology join(BuiltTopology block, const Joint& joint, std::optional<BuiltT
     }
     const auto count = static_cast<std::uint32_t>(gateways.size());
     outer = levels_of_blocks(levels_of_first(fabric->places.levels, count), count / joint.blocks,
-                             joint.block);
+                             joint.block, blocks);
     parts.fabric = std::move(fabric->router);
   }
   parts.block = std::move(block.router);

@@ -11,7 +11,8 @@ std::vector<Level> levels_of_first(const std::vector<Level>& levels, std::uint32
     if (level.size == 1 && !first.empty()) continue;
     if (left == 1 && !first.empty()) break;
     if (left % level.size != 0) {
-      first.push_back({.name = level.name, .size = left, .kind = level.kind});
+      first.push_back(
+          {.name = level.name, .size = left, .kind = level.kind, .members = level.members});
       break;
     }
     first.push_back(level);
@@ -21,14 +22,17 @@ std::vector<Level> levels_of_first(const std::vector<Level>& levels, std::uint32
 }
 
 std::vector<Level> levels_of_blocks(const std::vector<Level>& levels,
-                                    std::uint32_t members_of_block, const std::string& block) {
+                                    std::uint32_t members_of_block, const std::string& block,
+                                    LevelMembers blocks) {
   std::uint32_t members = 1;
   std::size_t above = 0;  // first level outside the innermost level of blocks
   while (above < levels.size() &&
          (members <= members_of_block || members % members_of_block != 0)) {
     members *= levels[above++].size;
   }
-  Level innermost = {.name = block, .size = members / members_of_block};
+  Level innermost = {.name = block,
+                     .size = members / members_of_block,
+                     .members = blocks};
   if (above > 0 && levels[above - 1].kind == LevelKind::kTorusAxis &&
       levels[above - 1].size == innermost.size) {
     innermost = levels[above - 1];

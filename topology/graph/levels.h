@@ -18,13 +18,15 @@ namespace stepsim {
 std::vector<Level> levels_of_first(const std::vector<Level>& levels, std::uint32_t members);
 
 // Returns the levels of a box seen from blocks of `members_of_block` consecutive places each: an
-// innermost level named `block`, however small, then the levels above it.
+// innermost level named `block`, however small, whose members are blocks, then the levels above
+// it.
 //
 //   {rail 8, node 32, unit 4} in blocks of 8:  {node 32, unit 4}
 //                             in blocks of 32: {node 8, unit 4}
 //
 // A torus axis keeps its name. REQUIRES: members_of_block divides the size of the box.
 std::vector<Level> levels_of_blocks(const std::vector<Level>& levels,
-                                    std::uint32_t members_of_block, const std::string& block);
+                                    std::uint32_t members_of_block, const std::string& block,
+                                    LevelMembers blocks = LevelMembers::kNode);
 
 }  // namespace stepsim

@@ -162,13 +162,62 @@ Parts assemble(const ExplicitGraphSpec& spec) {
   for (const ExplicitLink& link : spec.links) connect(link, parts);
   for (const ExplicitLevel& level : spec.levels) {
     parts.built.places.levels.push_back(
-        {.name = level.name, .size = static_cast<std::uint32_t>(level.size)});
+        {.name = level.name,
+         .size = static_cast<std::uint32_t>(level.size),
+         .members = level.kind.value_or(LevelMembers::kNode),
+         .members_derived = !level.kind});
   }
   if (spec.levels.empty()) {
     parts.built.places.levels = {
-        {.name = "chip", .size = static_cast<std::uint32_t>(parts.built.places.chips.size())}};
+        {.name = "chip",
+         .size = static_cast<std::uint32_t>(parts.built.places.chips.size()),
+         .members_derived = true}};
   }
   return parts;
+}
+
+// NarrowestRoutes are the narrowest links on the ways from the first chip to others.
+struct NarrowestRoutes {
+  std::optional<Bandwidth> inside;   // to the chips of its block
+  std::optional<Bandwidth> outside;  // to all others
+  bool one_switch = true;            // no route passes two switches
+};
+
+NarrowestRoutes routes_of_first(const BuiltTopology& built, std::uint32_t block) {
+  NarrowestRoutes found;
+  const std::vector<NodeId>& chips = built.places.chips;
+  std::vector<LinkId> route;
+  for (std::uint32_t to = 1; to < chips.size(); ++to) {
+    route.clear();
+    built.router->route(chips.front(), chips[to], 0, route);
+    std::optional<Bandwidth>& narrowest = to < block ? found.inside : found.outside;
+    int switches = 0;
+    for (const LinkId link : route) {
+      const Bandwidth width = built.fabric.link(link).bandwidth;
+      narrowest = std::min(narrowest.value_or(width), width);
+      if (built.fabric.node(built.fabric.link(link).to).kind != NodeKind::kChip) ++switches;
+    }
+    found.one_switch = found.one_switch && switches <= 1;
+  }
+  return found;
+}
+
+// Finds out which levels nobody described are inside a node. Complexity: a route to each chip from
+// the first one, for each level.
+void derive_members(BuiltTopology& built) {
+  std::vector<Level>& levels = built.places.levels;
+  if (std::ranges::none_of(levels, &Level::members_derived)) return;
+  std::uint32_t block = 1;
+  std::size_t inner = 0;  // levels inside a node
+  for (std::size_t level = 0; level < levels.size() && inner == 0; ++level) {
+    block *= levels[level].size;
+    const NarrowestRoutes routes = routes_of_first(built, block);
+    const bool is_node = routes.outside ? routes.inside > routes.outside : routes.one_switch;
+    if (block > 1 && is_node) inner = level + 1;
+  }
+  for (std::size_t level = 0; level < inner; ++level) {
+    if (levels[level].members_derived) levels[level].members = LevelMembers::kChip;
+  }
 }
 
 class ExplicitRouter : public Router {
@@ -225,6 +274,7 @@ BuiltTopology build(const ExplicitGraphSpec& spec) {
   }
   parts.built.router =
       std::make_unique<ExplicitRouter>(parts.built.fabric, spec.metric, std::move(routes));
+  derive_members(parts.built);
   return std::move(parts.built);
 }
 

@@ -21,14 +21,21 @@
 // Levels of Places: those that are given, innermost first; their sizes multiply to the number of
 // chips. If none are given there is one level, "chip". All are switched levels, so an algorithm for
 // rings of a torus finds none here.
+//
+// What the members of a level are (`kind`) decides which chips make a node. Where no level says it,
+// the links do: the first block of a level is a node if its chips reach each other over wider links
+// than they reach others, and so are all chips together if no route between them passes two
+// switches. Otherwise every chip is a node of its own. The names of levels decide nothing.
 
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/base/error.h"
 #include "sim/base/units.h"
+#include "sim/network/places.h"
 #include "topology/graph/built_topology.h"
 #include "topology/graph/shortest_path.h"
 
@@ -53,6 +60,7 @@ struct ExplicitLink {
 struct ExplicitLevel {
   std::string name;
   int size = 1;
+  std::optional<LevelMembers> kind{};  // what its members are; unset: derived from the links
 };
 
 struct ExplicitGraphSpec {

@@ -49,6 +49,9 @@ FieldTable<ExplicitLevel> make_level_fields() {
   table.add("name", &ExplicitLevel::name, {.help = "Its name in plan.map."});
   table.add("size", &ExplicitLevel::size, Limits::at_least(1),
             {.help = "How many members of the level below it holds.", .required = true});
+  table.add("kind", &ExplicitLevel::kind,
+            {.help = "What its members are. Chips and packages (sockets, PCIe switches) are parts of "
+                     "a node; nodes are joined by the network. Unset: derived from the links."});
   return table;
 }
 

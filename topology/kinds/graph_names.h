@@ -6,6 +6,7 @@
 
 #include "sim/base/field_text.h"
 #include "sim/network/fabric.h"
+#include "sim/network/places.h"
 #include "topology/graph/join.h"
 #include "topology/graph/path_choice.h"
 #include "topology/graph/shortest_path.h"
@@ -23,6 +24,8 @@ template <>
 inline constexpr std::size_t kValuesOf<CrossRail> = 2;
 template <>
 inline constexpr std::size_t kValuesOf<NodeKind> = 4;
+template <>
+inline constexpr std::size_t kValuesOf<LevelMembers> = kLevelMembers.size();
 // Files choose between hops and latency. kSpareHosts is for routes round links that are down.
 template <>
 inline constexpr std::size_t kValuesOf<PathMetric> = 2;

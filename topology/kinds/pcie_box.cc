@@ -94,9 +94,15 @@ BuiltTopology build(const PcieBoxSpec& spec) {
     tables.across = {across, LinkId(across.index() + 1)};
   }
   built.places.levels =
-      levels_of_first({{.name = "gpu", .size = tables.gpus_per_switch},
-                       {.name = "pcie_switch", .size = tables.switches_per_socket},
-                       {.name = "socket", .size = static_cast<std::uint32_t>(spec.sockets)}},
+      levels_of_first({{.name = "gpu",
+                        .size = tables.gpus_per_switch,
+                        .members = LevelMembers::kChip},
+                       {.name = "pcie_switch",
+                        .size = tables.switches_per_socket,
+                        .members = LevelMembers::kPackage},
+                       {.name = "socket",
+                        .size = static_cast<std::uint32_t>(spec.sockets),
+                        .members = LevelMembers::kPackage}},
                       static_cast<std::uint32_t>(spec.gpus));
   built.router = std::make_unique<PcieBoxRouter>(std::move(tables));
   return built;

@@ -158,6 +158,7 @@ BuiltTopology build(const TorusSpec& spec) {
     built.places.levels.push_back({.name = kAxisNames[a],
                                    .size = axes[a].size,
                                    .kind = LevelKind::kTorusAxis,
+                                   .members = LevelMembers::kChip,
                                    .wraps = axes[a].wraps});
   }
   built.router = std::make_unique<TorusRouter>(axes, std::move(cables));

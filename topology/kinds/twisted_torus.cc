@@ -172,6 +172,7 @@ BuiltTopology build(const TwistedTorusSpec& spec) {
     built.places.levels.push_back({.name = kTwistedAxisNames[axis],
                                    .size = static_cast<std::uint32_t>(grid.size(axis)),
                                    .kind = LevelKind::kTorusAxis,
+                                   .members = LevelMembers::kChip,
                                    .wraps = !grid.is_short(axis),
                                    .twists = grid.is_short(axis)});
   }

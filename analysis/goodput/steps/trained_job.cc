@@ -22,7 +22,7 @@ Duration step_of(const Experiment& experiment, const Cluster& cluster,
 }
 
 std::int64_t chips_of_node(const Experiment& experiment, const Cluster& cluster) {
-  const std::int64_t domain = chips_of_domain(cluster.places);
+  const std::int64_t domain = chips_per_node(cluster.places);
   if (domain > 1 || !experiment.cluster.host.given()) return domain;
   return experiment.cluster.host.chips;
 }

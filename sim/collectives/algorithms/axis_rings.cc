@@ -44,6 +44,23 @@ std::optional<CollectiveMessage> AxisRings::message(std::uint32_t lane, std::uin
       .to = what.to, .bytes = boxes_.bytes(what.shards, lane), .reduce = what.reduce};
 }
 
+// The rounds of a reduce-scatter pass all shards but the member's own, those of an all-gather all
+// but that of the member in front, which that one has brought.
+LaneSum AxisRings::lane_sum(std::uint32_t lane, std::uint32_t member) const {
+  const std::uint32_t to = sent(lane, 0, member).to;
+  const auto bytes_of = [&](std::uint32_t first, std::uint32_t count) {
+    ShardBox box;
+    box.begin[0] = first;
+    box.count[0] = count;
+    return boxes_.bytes(box, lane);
+  };
+  const Bytes all = bytes_of(0, shape_.members());
+  Bytes sum;
+  if (op_ != CollectiveOp::kAllGather) sum += all - bytes_of(position_[member], 1);
+  if (op_ != CollectiveOp::kReduceScatter) sum += all - bytes_of(position_[to], 1);
+  return {.to = to, .bytes = sum};
+}
+
 void AxisRings::blocks(std::uint32_t lane, std::uint32_t round, std::uint32_t member,
                        std::vector<std::uint32_t>& out) const {
   boxes_.append_blocks(sent(lane, round, member).shards, lane, out);

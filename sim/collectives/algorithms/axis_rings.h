@@ -56,6 +56,9 @@ class AxisRings final : public CollectiveAlgorithm {
   bool gated() const override { return !last_of_phase_.empty(); }
   std::optional<LaneGate> gate(std::uint32_t lane, std::uint32_t round,
                                std::uint32_t member) const override;
+  // Rings of one dimension.
+  bool relays() const override { return shape_.dimensions.size() == 1 && !gated(); }
+  LaneSum lane_sum(std::uint32_t lane, std::uint32_t member) const override;
   std::uint32_t shards() const override { return shape_.members(); }
   std::uint32_t pieces() const override { return lanes(); }  // piece p of each shard is lane p's
   void blocks(std::uint32_t lane, std::uint32_t round, std::uint32_t member,

@@ -8,7 +8,7 @@ DirectRooted::DirectRooted(const CollectiveTask& task, const std::vector<std::ui
     : FlatAlgorithm(task, order) {
   constexpr std::uint32_t kAtOnce = 16;
   if (gathers()) return;
-  lanes_ = std::min(kAtOnce, members() - 1);
+  lanes_ = task.in_one_piece ? members() - 1 : std::min(kAtOnce, members() - 1);
   rounds_ = (members() - 1 + lanes_ - 1) / lanes_;
 }
 

@@ -7,10 +7,9 @@
 namespace stepsim {
 
 std::uint32_t pipeline_chunks(Bytes bytes, std::uint32_t members) {
-  constexpr std::int64_t kSmallestChunk = 64 << 10;
   const std::int64_t most = std::min<std::int64_t>(1024, std::int64_t{16} * members);
-  return static_cast<std::uint32_t>(
-      std::clamp<std::int64_t>(bytes.value() / kSmallestChunk, 1, most));
+  const std::int64_t chunks = (bytes.value() + kPipelineChunk.value() - 1) / kPipelineChunk.value();
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(chunks, 1, most));
 }
 
 std::uint32_t rounds_of_doubling(std::uint32_t members) {

@@ -28,7 +28,7 @@ InNetwork::InNetwork(const CollectiveTask& task, const GroupShape& shape,
   for (std::uint32_t position = 0; position < n_; ++position) {
     position_[shape.order[position]] = position;
   }
-  const std::uint32_t rails = trees_.size() == 1 ? 1 : shape.dimensions.front().size;
+  const std::uint32_t rails = trees_.size() == 1 ? 1 : shape.node_size();
   trees_of_rail_ = count() / rails;
   for (std::uint32_t tree = 0; tree < count(); ++tree) {
     shards_of_tree_.push_back(0);
@@ -41,7 +41,7 @@ InNetwork::InNetwork(const CollectiveTask& task, const GroupShape& shape,
   const std::int64_t states = std::int64_t{width()} * endpoints() * count();
   chunks_ = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
       std::min(task.bytes.value() / count() / kSmallestChunk, kMostLaneStates / states), 1,
-      kMostChunks));
+      task.in_one_piece ? 1 : kMostChunks));
 }
 
 // Works from the lowest nodes up. The shards of a tree are those of the members on its rail.
@@ -199,17 +199,13 @@ std::uint32_t InNetwork::receives(std::uint32_t lane, std::uint32_t round,
 }
 
 // A node sends down what its parent has sent down to it. The root sends down what has come up, and
-// so do the nodes on a broadcast's way up to it. If nodes store and forward, the chunks of a leaf
-// follow each other.
-std::optional<LaneGate> InNetwork::gate(std::uint32_t lane, std::uint32_t round,
+// so do the nodes on a broadcast's way up to it.
+std::optional<LaneGate> InNetwork::gate(std::uint32_t lane, std::uint32_t,
                                         std::uint32_t member) const {
   const std::uint32_t up = lane - lane % width();
   const std::uint32_t tree = tree_of(lane);
   const ReductionTree::Node& node = node_of(tree, member);
-  if (is_up(lane)) {
-    const bool follows = !cuts_through_ && node.height == 0 && lane / width() % chunks_ > 0;
-    return follows ? std::optional(LaneGate{.lane = lane - width(), .round = round}) : std::nullopt;
-  }
+  if (is_up(lane)) return std::nullopt;
   if (gets_down(tree, member)) {
     return LaneGate{.lane = up + 1 + node.place, .round = node.depth - 1};
   }

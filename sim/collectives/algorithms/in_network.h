@@ -55,13 +55,17 @@ class InNetwork final : public CollectiveAlgorithm {
                                                          std::uint32_t member) const override;
   std::uint32_t receives(std::uint32_t lane, std::uint32_t round,
                          std::uint32_t member) const override;
+  // The chunks of a tree follow each other.
+  std::uint32_t queue(std::uint32_t lane) const override {
+    return tree_of(lane) * width() + lane % width();
+  }
   bool gated() const override { return true; }
   std::optional<LaneGate> gate(std::uint32_t lane, std::uint32_t round,
                                std::uint32_t member) const override;
-  // Returns the lanes of the same chunk, and the upward lane of the next chunk.
+  // Returns the lanes of the same chunk.
   std::pair<std::uint32_t, std::uint32_t> lanes_behind(std::uint32_t lane) const override {
     const std::uint32_t first = lane - lane % width();
-    return {first, std::min(first + width() + 1, lanes())};
+    return {first, first + width()};
   }
   bool cuts_through() const override { return cuts_through_; }
   std::uint32_t shards() const override { return sharded() ? n_ : count() * chunks_; }

@@ -21,7 +21,7 @@ std::uint32_t chunks_of(Bytes bytes, std::uint32_t members) {
 NodeRelay::NodeRelay(const CollectiveTask& task, GroupShape shape, FirstLeg first)
     : task_(task),
       shape_(std::move(shape)),
-      per_node_(shape_.dimensions.front().size),
+      per_node_(shape_.node_size()),
       first_(first),
       position_(shape_.members()) {
   assert(shape_.dimensions.size() > 1);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "sim/collectives/algorithms/node_rows.h"
+
 namespace stepsim {
 namespace {
 
@@ -35,14 +37,14 @@ void relate(ReductionTree& tree) {
 }
 
 std::uint32_t nodes_of(const GroupShape& shape) {
-  return shape.members() / shape.dimensions.front().size;
+  return shape.members() / shape.node_size();
 }
 
 // Puts the members of every node below the member on the rail. Switches of nodes are the endpoints
 // after the members.
 ReductionTree inside_nodes(const GroupShape& shape, std::uint32_t rail, std::size_t endpoints,
                            InsideNode inside) {
-  const std::uint32_t per_node = shape.dimensions.front().size;
+  const std::uint32_t per_node = shape.node_size();
   ReductionTree tree{.nodes = std::vector<ReductionTree::Node>(endpoints)};
   for (std::uint32_t node = 0; node < nodes_of(shape); ++node) {
     const auto member = [&](std::uint32_t place) { return shape.order[node * per_node + place]; };
@@ -90,7 +92,7 @@ ReductionTree one_tree(const GroupShape& shape) {
 }
 
 std::vector<ReductionTree> tree_a_rail(const GroupShape& shape) {
-  const std::uint32_t per_node = shape.dimensions.front().size;
+  const std::uint32_t per_node = shape.node_size();
   const std::uint32_t leaves = nodes_of(shape);
   assert(shape.rail_trees.size() == per_node);
   const InsideNode inside = shape.node_trees.empty() ? InsideNode::kStar : InsideNode::kSwitch;
@@ -119,8 +121,9 @@ std::vector<ReductionTree> tree_a_rail(const GroupShape& shape) {
 }
 
 std::vector<ReductionTree> binary_trees(const GroupShape& shape, InsideNode inside) {
-  const std::uint32_t per_node = shape.dimensions.front().size;
+  const std::uint32_t per_node = shape.node_size();
   const std::uint32_t nodes = nodes_of(shape);
+  const std::vector<std::vector<std::uint32_t>> rows = node_rows(shape);
   const std::size_t endpoints =
       shape.members() + (inside == InsideNode::kSwitch ? node_switches(shape) : 0);
   std::vector<ReductionTree> trees;
@@ -129,7 +132,7 @@ std::vector<ReductionTree> binary_trees(const GroupShape& shape, InsideNode insi
       ReductionTree tree = inside_nodes(shape, rail, endpoints, inside);
       std::vector<std::uint32_t> member_of(nodes);  // by node of the tree
       for (std::uint32_t i = 0; i < nodes; ++i) {
-        member_of[second ? node_of_second_tree(i, nodes) : i] = shape.order[i * per_node + rail];
+        member_of[second ? node_of_second_tree(i, nodes) : i] = rows[i][rail];
       }
       for (std::uint32_t node = 0; node < nodes; ++node) {
         tree.nodes[member_of[node]].parent = member_of[parent_in_order(node, nodes)];

@@ -1,8 +1,9 @@
 #include "sim/collectives/algorithms/rotated_rings.h"
 
 #include <algorithm>
-#include <cassert>
+#include <utility>
 
+#include "sim/collectives/algorithms/node_rows.h"
 #include "sim/collectives/parts.h"
 
 namespace stepsim {
@@ -17,44 +18,41 @@ std::uint32_t entry(std::uint32_t ring, std::uint32_t node, std::uint32_t nodes,
   return (ring + (last_of_odd ? 2 : node % 2)) % rings;
 }
 
-// Returns the members of each node.
-std::vector<std::uint32_t> sizes_of_nodes(const GroupShape& shape) {
-  if (!shape.uneven_nodes.empty()) return shape.uneven_nodes;
-  const std::uint32_t per_node = shape.dimensions.front().size;
-  return std::vector<std::uint32_t>(shape.members() / per_node, per_node);
-}
-
-// Appends the positions of a node's members, of which the first is at `first`, in the order in
-// which a ring passes through them.
-void pass_through(std::uint32_t first, std::uint32_t size, std::uint32_t enters,
-                  std::uint32_t leaves, std::vector<std::uint32_t>& positions) {
+// Appends the members of a node in the order in which a ring passes through them.
+void pass_through(const std::vector<std::uint32_t>& node, std::uint32_t enters,
+                  std::uint32_t leaves, std::vector<std::uint32_t>& ring) {
+  const auto size = static_cast<std::uint32_t>(node.size());
   if (leaves == enters) leaves = (enters + 1) % size;  // few rails, an odd number of nodes
-  positions.push_back(first + enters);
+  ring.push_back(node[enters]);
   for (std::uint32_t step = 1; step < size; ++step) {
     const std::uint32_t inside = (enters + step) % size;
-    if (inside != leaves) positions.push_back(first + inside);
+    if (inside != leaves) ring.push_back(node[inside]);
   }
-  if (leaves != enters) positions.push_back(first + leaves);
+  if (leaves != enters) ring.push_back(node[leaves]);
 }
 
 }  // namespace
 
+std::vector<std::vector<std::uint32_t>> rings_over_nodes(const GroupShape& shape) {
+  const std::vector<std::vector<std::uint32_t>> nodes = node_rows(shape);
+  const auto count = static_cast<std::uint32_t>(nodes.size());
+  std::size_t cards = nodes.front().size();
+  for (const auto& node : nodes) cards = std::min(cards, node.size());
+  std::vector<std::vector<std::uint32_t>> rings(cards);
+  for (std::uint32_t ring = 0; ring < rings.size(); ++ring) {
+    const auto rails = static_cast<std::uint32_t>(cards);
+    for (std::uint32_t node = 0; node < count; ++node) {
+      pass_through(nodes[node], entry(ring, node, count, rails),
+                   entry(ring, (node + 1) % count, count, rails), rings[ring]);
+    }
+  }
+  return rings;
+}
+
 RotatedRings::RotatedRings(const CollectiveTask& task, const GroupShape& shape)
     : task_(task), n_(shape.members()) {
-  assert(shape.dimensions.size() > 1 || !shape.uneven_nodes.empty());
-  const std::vector<std::uint32_t> sizes = sizes_of_nodes(shape);
-  const auto nodes = static_cast<std::uint32_t>(sizes.size());
-  const std::uint32_t rings = *std::ranges::min_element(sizes);
-  for (std::uint32_t ring = 0; ring < rings; ++ring) {
-    std::vector<std::uint32_t> positions;
-    for (std::uint32_t node = 0; node < nodes; ++node) {
-      pass_through(static_cast<std::uint32_t>(positions.size()), sizes[node],
-                   entry(ring, node, nodes, rings), entry(ring, (node + 1) % nodes, nodes, rings),
-                   positions);
-    }
-    Ring made;
-    for (const std::uint32_t position : positions) made.members.push_back(shape.order[position]);
-    made.place.resize(n_);
+  for (std::vector<std::uint32_t>& members : rings_over_nodes(shape)) {
+    Ring made{.members = std::move(members), .place = std::vector<std::uint32_t>(n_)};
     for (std::uint32_t place = 0; place < n_; ++place) made.place[made.members[place]] = place;
     rings_.push_back(std::move(made));
   }

@@ -24,6 +24,9 @@
 
 namespace stepsim {
 
+// Returns the members of each ring, in its order. REQUIRES: as node_rows(). O(rings x members).
+std::vector<std::vector<std::uint32_t>> rings_over_nodes(const GroupShape& shape);
+
 class RotatedRings final : public CollectiveAlgorithm {
  public:
   // The first dimension is the node, unless there are uneven nodes. REQUIRES: at least two

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <optional>
 #include <utility>
 
@@ -14,10 +15,6 @@
 
 namespace stepsim {
 namespace {
-
-bool asks_library(const Cluster& cluster) {
-  return !cluster.library.ideal() || cluster.chip.communication.nvls;
-}
 
 // LinkLoads adds up the bytes over each link, in whole bytes by kind of route, so that the sums are
 // the same in any order.
@@ -61,32 +58,6 @@ class LinkLoads {
 
 }  // namespace
 
-ChosenCollective choose_collective(const OpGraph& graph, const Cluster& cluster,
-                                   CollectiveWorkId work, GroupId group) {
-  const CollectiveWork& collective = graph.collective_works[work.index()];
-  const Communicator& communicator = graph.communicators[collective.communicator.index()];
-  ChosenCollective chosen;
-  for (const RankId rank : communicator.groups[group.index()]) {
-    chosen.chips.push_back(graph.ranks[rank.index()].chip);
-  }
-  const GroupShape shape = describe(cluster, chosen.chips);
-  const CollectiveTask task = task_of(graph, collective, group);
-  AlgorithmChoice choice = collective.algorithm;
-  if (asks_library(cluster)) {
-    const LibraryChoice with_library =
-        choose_with_library(cluster.library, task, switches_can_add(collective.type), choice, shape,
-                            links_of(cluster, chosen.chips, collective.type));
-    choice = with_library.algorithm;
-    chosen.cost = with_library.cost;
-    chosen.protocol = with_library.protocol;
-  } else if (choice == AlgorithmChoice::kAuto) {
-    choice = resolve(task, choice, shape).choice;
-  }
-  chosen.choice = choice;
-  chosen.algorithm = choose_algorithm(task, choice, shape);
-  return chosen;
-}
-
 CollectivePlans::CollectivePlans(const OpGraph& graph, const Cluster& cluster,
                                  Granularity granularity, Fidelity fidelity)
     : graph_(graph),
@@ -100,9 +71,9 @@ CollectivePlan CollectivePlans::plan_of(CollectiveWorkId work, GroupId group) {
   CollectivePlan plan;
   plan.at_once = granularity_ == Granularity::kPipelined;
   if (!plan.at_once) {
-    ChosenCollective chosen = choose_collective(graph_, cluster_, work, group);
-    plan.cost = chosen.cost;
-    plan.taken = taken_of(cluster_.chip, chosen.cost);
+    ChosenCollective chosen = chosen_for(work, group);
+    plan.cost = chosen.way.cost;
+    plan.taken = taken_of(cluster_.chip, chosen.way.cost);
     plan.at_once = fidelity_ != Fidelity::kPacket && chosen.algorithm->cuts_through();
     if (!plan.at_once) plan.algorithm = std::move(chosen.algorithm);
   }
@@ -164,58 +135,167 @@ std::uint32_t CollectivePlans::pattern_of(CollectiveWorkId work, GroupId group) 
   const auto [first, last] = by_work_.equal_range(hash);
   for (auto known = first; known != last; ++known) {
     const Known& like = patterns_[known->second];
-    CollectiveWork same = like.work;
-    same.communicator = asked.communicator;
-    if (like.kind == kind && like.own_matrix == own_matrix && same == asked) return known->second;
+    if (like.kind == kind && like.own_matrix == own_matrix && like.work == asked) {
+      return known->second;
+    }
   }
-  const std::uint32_t number = add_pattern(work, group, kind);
+  const std::uint32_t number = add_pattern(work, first_like(asked.communicator, group));
   patterns_[number].own_matrix = own_matrix;
   by_work_.emplace(hash, number);
   return number;
 }
 
-std::unique_ptr<CollectiveAlgorithm> CollectivePlans::algorithm_of(const Known& known,
-                                                                   LibraryCost& cost) const {
-  const GroupKind& kind = kinds_.kind(known.kind);
-  const CollectiveTask task = task_of(graph_, known.work, GroupId(known.own_matrix));
-  AlgorithmChoice choice = known.work.algorithm;
-  if (asks_library(cluster_)) {
-    GroupLinks links = kind.links;
-    links.adder = adder_of(cluster_, known.work.type);
-    const LibraryChoice with_library = choose_with_library(
-        cluster_.library, task, switches_can_add(known.work.type), choice, kind.shape, links);
-    choice = with_library.algorithm;
-    cost = with_library.cost;
-  }
-  return choose_algorithm(task, choice, kind.shape);
+// The way of a collective must not depend on which group asks for it first.
+GroupId CollectivePlans::first_like(CommunicatorId communicator, GroupId group) {
+  const std::uint32_t kind = place_of(communicator, group).kind;
+  GroupId first(0);
+  while (place_of(communicator, first).kind != kind) first = GroupId(first.index() + 1);
+  return first;
 }
 
-std::uint32_t CollectivePlans::add_pattern(CollectiveWorkId work, GroupId group,
-                                           std::uint32_t kind) {
-  const CollectiveWork& asked = work_of(work);
-  Known known{.work = asked,
-              .kind = kind,
-              .own_matrix = asked.matrix_of_each_group ? group.index() : 0,
+CollectiveTask CollectivePlans::task(const Known& known) const {
+  CollectiveTask task = task_of(graph_, known.work, GroupId(known.own_matrix));
+  task.in_one_piece = true;
+  return task;
+}
+
+// Works out one way in a group.
+CollectivePlans::Tried CollectivePlans::try_way(const Known& known, const CollectiveWay& way,
+                                                GroupId group) {
+  const GroupKinds::Place& place = place_of(known.work.communicator, group);
+  const GroupKind& kind = kinds_.kind(known.kind);
+  const auto algorithm = choose_algorithm(task(known), way.algorithm, kind.shape);
+  const Bytes chunk = algorithm->forwarded_chunk();
+  chips_of(known.work.communicator, group);
+  Tried tried;
+  Duration longest_chunk{};
+  tried.sums = sum_edges(*algorithm, [&](const CollectiveEdge& edge) {
+    tried.latencies.push_back(route_of_edge(edge, place));
+    if (way.cost.has_trips) return Duration();
+    const auto hop = static_cast<std::size_t>(kinds_.hop_kind(kind, edge));
+    Duration trip = tried.latencies.back() + way.cost.hop[hop];
+    if (chunk > Bytes(0)) {
+      const Duration of_chunk = duration_from_seconds(
+          way.cost.wire[hop] * static_cast<double>(chunk.value()) / narrowest(route_).value());
+      longest_chunk = std::max(longest_chunk, of_chunk);
+      trip += of_chunk;
+    }
+    return trip;
+  });
+  // The last link's chunk is one of all the bytes that it carries.
+  tried.latency = way.cost.start + tried.sums.latency - longest_chunk;
+  tried.edges = number_of(std::move(tried.sums.edges));
+  find_ways(tried.edges, known.work.communicator, group, ways_);
+  tried.seconds = to_seconds(tried.latency);
+  double moving = 0;
+  for (const LinkLoads::Load& load : LinkLoads(ways_, tried.sums.bytes)) {
+    moving = std::max(moving,
+                      load.of(way.cost.wire) / cluster_.fabric.bandwidth(load.link).value());
+  }
+  tried.seconds += moving;
+  return tried;
+}
+
+Bandwidth CollectivePlans::narrowest(const std::vector<LinkId>& route) const {
+  Bandwidth least = cluster_.fabric.width(cluster_.fabric.spread(route.front()));
+  for (const LinkId link : route) {
+    least = std::min(least, cluster_.fabric.width(cluster_.fabric.spread(link)));
+  }
+  return least;
+}
+
+std::uint32_t CollectivePlans::add_pattern(CollectiveWorkId work, GroupId group) {
+  patterns_.push_back(work_out(work, group, work_of(work).algorithm, false));
+  return static_cast<std::uint32_t>(patterns_.size() - 1);
+}
+
+CollectivePlans::Known CollectivePlans::work_out(CollectiveWorkId work, GroupId group,
+                                                 AlgorithmChoice asked, bool among_members) {
+  const CollectiveWork& of = work_of(work);
+  Known known{.work = of,
+              .kind = place_of(of.communicator, group).kind,
+              .own_matrix = of.matrix_of_each_group ? group.index() : 0,
+              .way = {},
               .pattern = {},
               .trips = {}};
-  const auto algorithm = algorithm_of(known, known.pattern.cost);
-  known.pattern.taken = taken_of(cluster_.chip, known.pattern.cost);
-  const GroupKinds::Place& place = place_of(asked.communicator, group);
-  chips_of(asked.communicator, group);
-  std::vector<Duration> latencies;
-  EdgeSums sums = sum_edges(*algorithm, [&](const CollectiveEdge& edge) {
-    latencies.push_back(route_of_edge(edge, place));
-    const HopKind hop = kinds_.hop_kind(kinds_.kind(kind), edge);
-    if (known.pattern.cost.has_trips) return Duration();
-    return latencies.back() + known.pattern.cost.hop[static_cast<std::size_t>(hop)];
-  });
+  const GroupKind& kind = kinds_.kind(known.kind);
+  GroupLinks links = kind.links;
+  links.adder = adder_of(cluster_, of.type);
+  std::vector<CollectiveWay> ways = ways_of(cluster_.library, task(known),
+                                            switches_can_add(of.type), asked, kind.shape, links);
+  if (among_members) {
+    std::erase_if(ways, [&](const CollectiveWay& way) {
+      const auto algorithm = choose_algorithm(task(known), way.algorithm, kind.shape);
+      return algorithm->endpoints() > algorithm->members();
+    });
+  }
+  if (ways.empty()) return known;
+  std::vector<Tried> tried;
+  for (const CollectiveWay& way : ways) tried.push_back(try_way(known, way, group));
+  const std::size_t best = fastest(tried);
+  if (ways[best].why.empty()) ways[best].why = why_of(asked, ways, tried, best);
+  known.way = std::move(ways[best]);
   known.trips.push_back(
-      {.latencies = std::move(latencies), .all = known.pattern.cost.start + sums.latency});
-  known.pattern.bytes = std::move(sums.bytes);
-  known.pattern.sent = sums.sent;
-  known.pattern.edges = number_of(std::move(sums.edges));
-  patterns_.push_back(std::move(known));
-  return static_cast<std::uint32_t>(patterns_.size() - 1);
+      {.latencies = std::move(tried[best].latencies), .all = tried[best].latency});
+  known.pattern = {.edges = tried[best].edges,
+                   .bytes = std::move(tried[best].sums.bytes),
+                   .sent = tried[best].sums.sent,
+                   .cost = known.way.cost,
+                   .taken = taken_of(cluster_.chip, known.way.cost)};
+  return known;
+}
+
+// Without a library the first in the order of the table that is at most 1 % slower than the fastest:
+// ways that differ by trips alone take turns otherwise.
+std::size_t CollectivePlans::fastest(const std::vector<Tried>& tried) const {
+  const double least = std::ranges::min(tried, {}, &Tried::seconds).seconds;
+  const double most = cluster_.library.ideal() ? 1.01 * least : least;
+  const auto first =
+      std::ranges::find_if(tried, [&](const Tried& one) { return one.seconds <= most; });
+  return static_cast<std::size_t>(first - tried.begin());
+}
+
+std::string CollectivePlans::why_of(AlgorithmChoice asked, const std::vector<CollectiveWay>& ways,
+                                    const std::vector<Tried>& tried, std::size_t best) const {
+  const auto text = [&](std::size_t way) {
+    char time[32];
+    std::snprintf(time, sizeof time, "%.1f us", 1e6 * tried[way].seconds);
+    std::string name(name_of(ways[way].algorithm));
+    if (!ways[way].protocol.empty()) name += " " + ways[way].protocol;
+    return name + " " + time;
+  };
+  const bool was_asked = asked != AlgorithmChoice::kAuto;
+  std::string why = was_asked ? "it was asked for" : "";
+  if (ways.size() == 1) return was_asked ? why : "there is no other way in this group";
+  why += (was_asked ? ", and is fastest alone as " : "it is fastest alone: ") + text(best);
+  for (std::size_t way = 0, listed = 0; way < ways.size(); ++way) {
+    if (way != best) why += (listed++ == 0 ? ", before " : ", ") + text(way);
+  }
+  return why;
+}
+
+ChosenCollective CollectivePlans::chosen_for(CollectiveWorkId work, GroupId group) {
+  return chosen(patterns_[pattern_of(work, group)].way, work, group);
+}
+
+std::optional<ChosenCollective> CollectivePlans::chosen_among_members(CollectiveWorkId work,
+                                                                      GroupId group) {
+  const GroupId first = first_like(work_of(work).communicator, group);
+  const Known known = work_out(work, first, AlgorithmChoice::kAuto, true);
+  if (known.trips.empty()) return std::nullopt;
+  return chosen(known.way, work, group);
+}
+
+ChosenCollective CollectivePlans::chosen(const CollectiveWay& way, CollectiveWorkId work,
+                                         GroupId group) {
+  const CollectiveWork& asked = work_of(work);
+  chips_of(asked.communicator, group);
+  // Links of switches are those of this group.
+  const std::uint32_t own = asked.matrix_of_each_group ? group.index() : 0;
+  return {.chips = chips_,
+          .way = way,
+          .algorithm = choose_algorithm(task_of(graph_, asked, GroupId(own)), way.algorithm,
+                                        describe(cluster_, chips_))};
 }
 
 std::uint32_t CollectivePlans::number_of(std::vector<CollectiveEdge> edges) {
@@ -233,15 +313,22 @@ Duration CollectivePlans::latency_of(std::uint32_t pattern,
   for (const Known::Trip& trip : known.trips) {
     if (trip.latencies == latencies) return trip.all;
   }
-  LibraryCost cost;
-  const auto algorithm = algorithm_of(known, cost);
+  const LibraryCost& cost = known.way.cost;
   const GroupKind& kind = kinds_.kind(known.kind);
-  std::size_t edge = 0;  // edges are asked for in the order in which they were numbered
-  const EdgeSums sums = sum_edges(*algorithm, [&](const CollectiveEdge& of) {
-    if (cost.has_trips) return Duration();
-    return latencies[edge++] + cost.hop[static_cast<std::size_t>(kinds_.hop_kind(kind, of))];
-  });
-  known.trips.push_back({.latencies = latencies, .all = cost.start + sums.latency});
+  const auto algorithm = choose_algorithm(task(known), known.way.algorithm, kind.shape);
+  // Edges are asked for in the order in which they were numbered.
+  const auto trips = [&](const std::vector<Duration>& of_edges) {
+    std::size_t edge = 0;
+    return sum_edges(*algorithm, [&](const CollectiveEdge& of) {
+             if (cost.has_trips) return Duration();
+             return of_edges[edge++] +
+                    cost.hop[static_cast<std::size_t>(kinds_.hop_kind(kind, of))];
+           }).latency;
+  };
+  // What the filling of a pipeline takes is as in the first group.
+  const Known::Trip& first = known.trips.front();
+  const Duration filling = first.all - cost.start - trips(first.latencies);
+  known.trips.push_back({.latencies = latencies, .all = cost.start + trips(latencies) + filling});
   return known.trips.back().all;
 }
 

@@ -6,6 +6,11 @@
 // Both are summed from the messages that a stepped run sends. The other kind runs in switches that
 // add and copy while the data arrive, unless they run as packets.
 //
+// Of the ways that a library has (library_choice.h), or an algorithm by its protocols, the one is taken
+// whose transfer would be over first on an idle network: latency plus the bytes of the busiest link
+// over its bandwidth. It is worked out in the first group of each kind of a communicator, also if the
+// collective is then stepped. Without a library ways within 1 % are equal and the first is taken.
+//
 // Most groups of a communicator are alike (group_kinds.h). The messages of a collective are added
 // up once for a kind of group: its MessagePattern. A group of the kind only looks up its routes.
 
@@ -44,16 +49,12 @@ struct CollectivePlan {
   std::vector<ExactBytes> data{};  // data bytes over each of these links; empty: all are data
 };
 
-// The algorithm that runs in a group, its chips, and the costs that the library adds.
+// How a collective runs in a group.
 struct ChosenCollective {
   std::vector<std::uint32_t> chips;  // by member
-  AlgorithmChoice choice{};          // never kAuto
-  std::string protocol{};            // "LL"; empty: the library is ideal
-  std::unique_ptr<CollectiveAlgorithm> algorithm;
-  LibraryCost cost{};
+  CollectiveWay way{};
+  std::unique_ptr<CollectiveAlgorithm> algorithm;  // as its messages are sent when stepped
 };
-ChosenCollective choose_collective(const OpGraph& graph, const Cluster& cluster,
-                                   CollectiveWorkId work, GroupId group);
 
 // Everything that a pipelined collective has in common in all groups of a kind.
 struct MessagePattern {
@@ -81,9 +82,14 @@ class CollectivePlans {
   CollectivePlans(const OpGraph& graph, const Cluster& cluster, Granularity granularity,
                   Fidelity fidelity);
 
-  // Costs O(different edges x links of a route) if it is one transfer, and O(messages) for the
-  // first group of each kind.
+  // Costs O(different edges x links of a route) if it is one transfer, and O(messages of all ways)
+  // for the first group of each kind.
   CollectivePlan plan_of(CollectiveWorkId work, GroupId group);
+  // REQUIRES: the group has two members or more.
+  ChosenCollective chosen_for(CollectiveWorkId work, GroupId group);
+  // Returns the fastest way in which members alone exchange messages, no switches; nullopt: `auto`
+  // has none. REQUIRES: as above.
+  std::optional<ChosenCollective> chosen_among_members(CollectiveWorkId work, GroupId group);
 
   // The parts of a plan, for collectives that are one transfer.
   const GroupKinds::Place& place_of(CommunicatorId communicator, GroupId group);
@@ -100,6 +106,7 @@ class CollectivePlans {
     CollectiveWork work;
     std::uint32_t kind = 0;
     std::uint32_t own_matrix = 0;  // number of the group where each has its own matrix
+    CollectiveWay way;
     MessagePattern pattern;
     struct Trip {
       std::vector<Duration> latencies;
@@ -111,11 +118,29 @@ class CollectivePlans {
   const CollectiveWork& work_of(CollectiveWorkId work) const {
     return graph_.collective_works[work.index()];
   }
-  std::unique_ptr<CollectiveAlgorithm> algorithm_of(const Known& known, LibraryCost& cost) const;
+  // A way of a collective, worked out.
+  struct Tried {
+    EdgeSums sums;
+    std::uint32_t edges = 0;
+    std::vector<Duration> latencies;  // of its routes, by edge
+    Duration latency{};
+    double seconds = 0;  // alone
+  };
+  GroupId first_like(CommunicatorId communicator, GroupId group);
+  CollectiveTask task(const Known& known) const;
+  // Works out the fastest way of `asked`, with messages among members alone if so wanted. Without
+  // any there are no trips.
+  Known work_out(CollectiveWorkId work, GroupId group, AlgorithmChoice asked, bool among_members);
+  ChosenCollective chosen(const CollectiveWay& way, CollectiveWorkId work, GroupId group);
+  Tried try_way(const Known& known, const CollectiveWay& way, GroupId group);
+  std::size_t fastest(const std::vector<Tried>& tried) const;
+  std::string why_of(AlgorithmChoice asked, const std::vector<CollectiveWay>& ways,
+                     const std::vector<Tried>& tried, std::size_t best) const;
+  Bandwidth narrowest(const std::vector<LinkId>& route) const;
   // Sets route_ to the links of an edge's messages, or to the one that they name, and returns their
   // latency. REQUIRES: chips_ are those of the group.
   Duration route_of_edge(const CollectiveEdge& edge, const GroupKinds::Place& place);
-  std::uint32_t add_pattern(CollectiveWorkId work, GroupId group, std::uint32_t kind);
+  std::uint32_t add_pattern(CollectiveWorkId work, GroupId group);
   std::uint32_t number_of(std::vector<CollectiveEdge> edges);
   void chips_of(CommunicatorId communicator, GroupId group);
   void make_transfer(CollectiveWorkId work, GroupId group, CollectivePlan& plan);

@@ -150,7 +150,7 @@ void CollectiveRuns::post(RankStreamId stream, Time now, CommunicationReports& r
   }
   ++run.arrived;
   if (!run.plan->of_group.at_once) {
-    run.stepped.post(MemberId(seat.member), progress_);
+    run.stepped.post(MemberId(seat.member), now, progress_);
     carry_on(id, now, reports);
   }
   if (run.arrived == members) all_posted(id, now, reports);
@@ -184,7 +184,8 @@ CollectiveRunId CollectiveRuns::open_run(CollectiveWorkId work, GroupId group,
   const std::size_t members = state_of(work, group).posted.size();
   run.streams.assign(members, std::nullopt);
   if (!run.plan->of_group.at_once) {
-    run.stepped.open(*run.plan->of_group.algorithm, static_cast<std::uint32_t>(members));
+    run.stepped.open(*run.plan->of_group.algorithm, static_cast<std::uint32_t>(members),
+                     transport_.by_packets());
   }
   return id;
 }
@@ -246,7 +247,7 @@ void CollectiveRuns::arrived(const CollectiveTransfer& transfer, Time now,
                              CommunicationReports& reports) {
   Run& run = runs_[transfer.run.index()];
   if (!run.plan->of_group.at_once) {
-    run.stepped.arrived(transfer, progress_);
+    run.stepped.arrived(transfer, now, progress_);
     carry_on(transfer.run, now, reports);
     return;
   }
@@ -313,18 +314,17 @@ void CollectiveRuns::send(CollectiveRunId id, const SteppedCollective::Send& sen
                 : TransferOrder::of_switch(send.from, send.lane, send.round);
   const auto chip_of = [&](std::uint32_t of) { return job_.ranks()[ranks[of].index()].chip; };
   const LibraryCost& cost = run.plan->of_group.cost;
-  const bool first = send.round == 0;
   if (message.link) {
     const HopKind kind =
         message.in_node ? transport_.cluster().library.inside
                         : transport_.hop_kind(chip_of(0), job_.ranks()[ranks.back().index()].chip);
     transport_.send(now, Transport::SwitchMessage{*message.link, kind, message.bytes, owner, order},
-                    cost, first);
+                    cost, send.begins, send.waited);
     return;
   }
   transport_.send(
       now, Transport::Message{chip_of(from), chip_of(message.to), message.bytes, owner, order},
-      cost, first);
+      cost, send.begins, send.waited);
 }
 
 // --- Report --------------------------------------------------------------------------------------

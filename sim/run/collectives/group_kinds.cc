@@ -19,18 +19,6 @@ void name_by_place(SwitchTree& tree, std::vector<LinkId>& links) {
   }
 }
 
-std::vector<std::uint32_t> nodes_of(const Cluster& cluster, std::span<const std::uint32_t> chips) {
-  const std::uint32_t per_node = chips_per_node(cluster.places);
-  std::unordered_map<std::uint32_t, std::uint32_t> numbers;  // looked up, never iterated
-  std::vector<std::uint32_t> nodes;
-  nodes.reserve(chips.size());
-  for (const std::uint32_t chip : chips) {
-    const auto number = static_cast<std::uint32_t>(numbers.size());
-    nodes.push_back(numbers.try_emplace(chip / per_node, number).first->second);
-  }
-  return nodes;
-}
-
 class Hash {
  public:
   void add(std::uint64_t value) {
@@ -73,13 +61,11 @@ HopKind GroupKinds::hop_kind(const GroupKind& kind, const CollectiveEdge& edge) 
 GroupKinds::Place GroupKinds::place_of(std::span<const std::uint32_t> chips) {
   Place place;
   GroupKind kind{
-      .shape = describe(cluster_, chips), .nodes = nodes_of(cluster_, chips), .links = {}};
+      .shape = describe(cluster_, chips), .nodes = nodes_of(cluster_.places, chips), .links = {}};
   name_by_place(kind.shape.tree, place.links);
   for (SwitchTree& tree : kind.shape.rail_trees) name_by_place(tree, place.links);
   for (SwitchTree& tree : kind.shape.node_trees) name_by_place(tree, place.links);
-  if (!cluster_.library.ideal() || cluster_.chip.communication.nvls) {
-    kind.links = links_of(cluster_, chips);
-  }
+  kind.links = links_of(cluster_, chips);
   const std::uint64_t hash = hash_of(kind);
   const auto [first, last] = by_hash_.equal_range(hash);
   for (auto known = first; known != last; ++known) {

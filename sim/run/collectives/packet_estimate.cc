@@ -16,7 +16,10 @@ constexpr std::uint64_t kMostMessages = 4096;  // messages of a collective that 
 class Estimator {
  public:
   Estimator(const OpGraph& graph, const Cluster& cluster, const PacketOptions& options)
-      : graph_(graph), cluster_(cluster), packet_bytes_(options.packet_bytes) {}
+      : graph_(graph),
+        cluster_(cluster),
+        packet_bytes_(options.packet_bytes),
+        plans_(graph, cluster, Granularity::kStepped, Fidelity::kPacket) {}
 
   PacketEstimate of_one_step() {
     add_messages();
@@ -90,7 +93,7 @@ class Estimator {
   }
 
   void add_collective(CollectiveWorkId work, GroupId group, std::uint64_t issued) {
-    const ChosenCollective chosen = choose_collective(graph_, cluster_, work, group);
+    const ChosenCollective chosen = plans_.chosen_for(work, group);
     const std::unique_ptr<CollectiveAlgorithm>& algorithm = chosen.algorithm;
     const std::uint64_t lanes = algorithm->lanes();
     const std::uint64_t rounds = algorithm->rounds();
@@ -116,6 +119,7 @@ class Estimator {
   const OpGraph& graph_;
   const Cluster& cluster_;
   const Bytes packet_bytes_;
+  CollectivePlans plans_;
   PacketEstimate estimate_;
   std::unordered_map<std::uint64_t, std::uint32_t> links_;  // by from and to; never iterated
   std::vector<LinkId> route_;                               // scratch

@@ -4,14 +4,20 @@
 
 namespace stepsim {
 
-void SteppedCollective::open(const CollectiveAlgorithm& algorithm, std::uint32_t members) {
+void SteppedCollective::open(const CollectiveAlgorithm& algorithm, std::uint32_t members,
+                             bool queues) {
   algorithm_ = &algorithm;
   endpoints_ = algorithm.endpoints();
   rounds_ = algorithm.rounds();
   gated_ = algorithm.gated();
+  queues_ = queues;
   posted_.assign(members, 0);
   lanes_.assign(std::size_t{endpoints_} * algorithm.lanes(), LaneState{});
   lanes_left_.assign(members, algorithm.lanes());
+  under_way_.assign(members, 0);
+  received_.assign(endpoints_, false);
+  busy_.assign(lanes_.size(), false);
+  waiting_.clear();
   early_.clear();
   blocked_.clear();
   for (std::uint32_t lane = 0; lane < algorithm.lanes(); ++lane) {
@@ -21,10 +27,10 @@ void SteppedCollective::open(const CollectiveAlgorithm& algorithm, std::uint32_t
   }
 }
 
-void SteppedCollective::post(MemberId member, Progress& progress) {
+void SteppedCollective::post(MemberId member, Time now, Progress& progress) {
   posted_[member.index()] = 1;
   const std::uint32_t lanes = algorithm_->lanes();
-  for (std::uint32_t lane = 0; lane < lanes; ++lane) go_on(LaneId(lane), member, progress);
+  for (std::uint32_t lane = 0; lane < lanes; ++lane) go_on(LaneId(lane), member, now, progress);
   if (blocked_.empty()) return;
   unblocked_.clear();
   std::erase_if(blocked_, [&](const Blocked& blocked) {
@@ -33,24 +39,27 @@ void SteppedCollective::post(MemberId member, Progress& progress) {
     return true;
   });
   for (const Blocked& blocked : unblocked_) {
-    state_of(blocked.lane, blocked.from).sending = false;
-    go_on(blocked.lane, blocked.from, progress);
+    state_of(blocked.lane, blocked.from).stopped = false;
+    go_on(blocked.lane, blocked.from, now, progress);
   }
 }
 
-void SteppedCollective::arrived(const CollectiveTransfer& transfer, Progress& progress) {
-  LaneState& sender = state_of(transfer.lane, transfer.from);
-  sender.sending = false;
-  ++sender.sent;
+void SteppedCollective::arrived(const CollectiveTransfer& transfer, Time now, Progress& progress) {
+  send_waiting(transfer.lane, transfer.from, now, progress);
+  note_arrival(transfer);
+  received_[transfer.to.index()] = true;
   receive(transfer.lane, transfer.round, transfer.to);
-  go_on(transfer.lane, transfer.from, progress);
-  if (transfer.to != transfer.from) go_on(transfer.lane, transfer.to, progress);
+  if (gated_) go_on(transfer.lane, transfer.from, now, progress);
+  if (!gated_ || transfer.to != transfer.from) go_on(transfer.lane, transfer.to, now, progress);
+  if (transfer.from.index() >= posted_.size()) return;
+  --under_way_[transfer.from.index()];
+  end_if_done(transfer.from, progress);
 }
 
 // If lanes wait for each other, progress in one lane may let the member's other lanes continue.
-void SteppedCollective::go_on(LaneId lane, MemberId member, Progress& progress) {
+void SteppedCollective::go_on(LaneId lane, MemberId member, Time now, Progress& progress) {
   if (!gated_) {
-    go_on_in_lane(lane, member, progress);
+    go_on_in_lane(lane, member, now, progress);
     return;
   }
   auto [first, last] = algorithm_->lanes_behind(lane.index());
@@ -58,7 +67,7 @@ void SteppedCollective::go_on(LaneId lane, MemberId member, Progress& progress) 
   while (moved) {
     moved = false;
     for (std::uint32_t any = first; any < last; ++any) {
-      if (!go_on_in_lane(LaneId(any), member, progress)) continue;
+      if (!go_on_in_lane(LaneId(any), member, now, progress)) continue;
       moved = true;
       const auto [first_behind, last_behind] = algorithm_->lanes_behind(any);
       first = std::min(first, first_behind);
@@ -67,47 +76,84 @@ void SteppedCollective::go_on(LaneId lane, MemberId member, Progress& progress) 
   }
 }
 
-// Sends the next message of a member in a lane if that is allowed. Ends the member when its last
-// lane is done. Returns true if it skipped rounds in which the member sends nothing.
-bool SteppedCollective::go_on_in_lane(LaneId lane, MemberId member, Progress& progress) {
+// Hands over the messages of a member in a lane that may leave. Ends the member when its last lane
+// is done. Returns true if it passed rounds.
+bool SteppedCollective::go_on_in_lane(LaneId lane, MemberId member, Time now, Progress& progress) {
   LaneState& state = state_of(lane, member);
-  if (state.sending || !takes_part(member)) return false;
+  if (state.stopped || !takes_part(member)) return false;
   const std::uint32_t before = state.sent;
   while (state.sent < rounds_ && state.received >= state.sent) {
     const auto message = algorithm_->message(lane.index(), state.sent, member.index());
-    if (!message) {
-      ++state.sent;
-      continue;
+    if (message) {
+      if (gated_ && waits_at_gate(lane, state.sent, member)) return state.sent != before;
+      if (!takes_part(MemberId(message->to))) {
+        state.stopped = true;
+        blocked_.push_back({lane, member, MemberId(message->to)});
+        return state.sent != before;
+      }
+      send(lane, member, *message, now, progress);
     }
-    if (gated_ && waits_at_gate(lane, state.sent, member)) return state.sent != before;
-    state.sending = true;
-    send(lane, member, *message, progress);
-    return state.sent != before;
+    ++state.sent;
   }
   if (state.sent == rounds_ && state.received == rounds_) {
-    state.sending = true;  // nothing more to do in this lane
-    if (member.index() < posted_.size() && --lanes_left_[member.index()] == 0) {
-      progress.ended.push_back(member);
+    state.stopped = true;
+    if (member.index() < posted_.size()) {
+      --lanes_left_[member.index()];
+      end_if_done(member, progress);
     }
   }
   return state.sent != before;
+}
+
+void SteppedCollective::end_if_done(MemberId member, Progress& progress) {
+  if (has_ended(member)) progress.ended.push_back(member);
 }
 
 bool SteppedCollective::waits_at_gate(LaneId lane, std::uint32_t round, MemberId member) {
   const auto gate = algorithm_->gate(lane.index(), round, member.index());
   if (!gate) return false;
   const LaneState& other = state_of(LaneId(gate->lane), member);
-  return other.sent <= gate->round || other.received <= gate->round;
+  if (other.sent <= gate->round || other.received <= gate->round) return true;
+  return other.under_way > 0 && other.oldest <= gate->round;
 }
 
 void SteppedCollective::send(LaneId lane, MemberId from, const CollectiveMessage& message,
-                             Progress& progress) {
-  const MemberId to(message.to);
-  if (takes_part(to)) {
-    progress.sends.push_back({lane, state_of(lane, from).sent, from, message});
-  } else {
-    blocked_.push_back({lane, from, to});
+                             Time now, Progress& progress) {
+  if (from.index() < posted_.size()) ++under_way_[from.index()];
+  LaneState& state = state_of(lane, from);
+  if (state.under_way++ == 0) state.oldest = state.sent;
+  const std::size_t queue = queue_of(lane, from);
+  if (busy_[queue]) {
+    waiting_[queue].push_back({now, lane, state.sent, message, !received_[from.index()]});
+    return;
   }
+  busy_[queue] = !queues_;
+  progress.sends.push_back(
+      {lane, state.sent, from, message, Duration(), !received_[from.index()]});
+}
+
+// Sends what has waited for the member's message that has arrived, if there is anything.
+void SteppedCollective::send_waiting(LaneId lane, MemberId from, Time now, Progress& progress) {
+  if (queues_) return;
+  const std::size_t queue = queue_of(lane, from);
+  const auto place = waiting_.find(queue);
+  if (place == waiting_.end()) {
+    busy_[queue] = false;
+    return;
+  }
+  const Waiting& next = place->second.front();
+  progress.sends.push_back(
+      {next.lane, next.round, from, next.message, now - next.since, next.begins});
+  place->second.pop_front();
+  if (place->second.empty()) waiting_.erase(place);
+}
+
+void SteppedCollective::note_arrival(const CollectiveTransfer& transfer) {
+  LaneState& sender = state_of(transfer.lane, transfer.from);
+  if (--sender.under_way == 0 || sender.oldest != transfer.round) return;
+  do {
+    ++sender.oldest;
+  } while (!algorithm_->message(transfer.lane.index(), sender.oldest, transfer.from.index()));
 }
 
 void SteppedCollective::receive(LaneId lane, std::uint32_t round, MemberId member) {

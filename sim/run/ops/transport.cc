@@ -65,21 +65,25 @@ const Transport::KnownWay& Transport::way_of(const Message& message) {
   return known;
 }
 
-void Transport::send(Time now, const Message& message, const LibraryCost& cost, bool first) {
+void Transport::send(Time now, const Message& message, const LibraryCost& cost, bool begins,
+                     Duration waited) {
   const auto kind = static_cast<std::size_t>(hop_kind(message.from_chip, message.to_chip));
   Way way;
   route_message(message, way);
-  way.of_library = first ? cost.hop[kind] + cost.start : cost.hop[kind];
+  way.of_library = begins ? cost.hop[kind] + cost.start : cost.hop[kind];
+  way.waited = waited;
   start_message(now, way, message.bytes, cost.wire[kind], message.owner, message.order);
 }
 
-void Transport::send(Time now, const SwitchMessage& message, const LibraryCost& cost, bool first) {
+void Transport::send(Time now, const SwitchMessage& message, const LibraryCost& cost, bool begins,
+                     Duration waited) {
   const auto kind = static_cast<std::size_t>(message.kind);
   uses_.assign(1, {message.link, 1});
   const LinkUse spread = cluster_.fabric.spread(message.link);
   if (!by_packets_ && spread.link != message.link) uses_.push_back(spread);
   const Way way{.of_links = cluster_.fabric.link(message.link).latency,
-                .of_library = first ? cost.hop[kind] + cost.start : cost.hop[kind],
+                .of_library = begins ? cost.hop[kind] + cost.start : cost.hop[kind],
+                .waited = waited,
                 .keeps_links = true};
   start_message(now, way, message.bytes, cost.wire[kind], message.owner, message.order);
 }
@@ -140,7 +144,7 @@ void Transport::start_message(Time now, const Way& way, Bytes data, double wire,
   }
   start(now,
         {.bytes = bytes,
-         .latency = way.of_links + way.of_library,
+         .latency = std::max(Duration(), way.of_links + way.of_library - way.waited),
          .uses = uses_,
          .order = order.key(),
          .keeps_links = way.keeps_links,

@@ -39,6 +39,7 @@ class Transport {
         data_(cluster.library.ideal() ? 0 : routed_.size()) {}
 
   const Cluster& cluster() const { return cluster_; }
+  bool by_packets() const { return by_packets_; }
   const LinkFold& fold() const { return fold_; }
 
   // Starts a transfer whose bytes are booked elsewhere.
@@ -63,9 +64,10 @@ class Transport {
   // Sends a message along its route, at the library's cost of a single message.
   void send(Time now, const Message& message);
 
-  // Sends a message of a collective that costs `cost`. The `first` message pays its start.
-  // REQUIRES: the job is not folded.
-  void send(Time now, const Message& message, const LibraryCost& cost, bool first);
+  // Sends a message of a collective that costs `cost`. A message that begins pays its start. Its
+  // latency has run for `waited` already. REQUIRES: the job is not folded.
+  void send(Time now, const Message& message, const LibraryCost& cost, bool begins,
+            Duration waited);
 
   struct SwitchMessage {  // over one link, from or to a switch
     LinkId link;
@@ -74,7 +76,8 @@ class Transport {
     TransferOwner owner;
     TransferOrder order;
   };
-  void send(Time now, const SwitchMessage& message, const LibraryCost& cost, bool first);
+  void send(Time now, const SwitchMessage& message, const LibraryCost& cost, bool begins,
+            Duration waited);
 
   struct HostCopy {  // or work of a host on its memory
     Bytes bytes;
@@ -115,6 +118,7 @@ class Transport {
   struct Way {
     Duration of_links{};
     Duration of_library{};
+    Duration waited{};
     bool keeps_links = false;
   };
   struct KnownWay {  // of a message in a folded job

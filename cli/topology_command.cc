@@ -20,6 +20,7 @@
 #include "proto/load_experiment.h"
 #include "sim/base/quantity_text.h"
 #include "topology/dot.h"
+#include "topology/graph/bisection.h"
 #include "topology/graph/graph_measures.h"
 #include "topology/graph/level_bandwidth.h"
 #include "topology/topology.h"
@@ -232,7 +233,7 @@ void add_counts(const ClusterSpec& cluster, const BuiltTopology& built, const Me
   const double each =
       measures.bisection.value() / static_cast<double>(built.places.chips.size()) * 2;
   row("bisection", to_text(measures.bisection),
-      fmt::format("one way, first to second half of the chips; {} a chip",
+      fmt::format("one way, between the halves with the least between them; {} a chip",
                   to_text(Bandwidth(each))));
 }
 
@@ -379,6 +380,7 @@ Usage:
 
 CLUSTER is a name of the catalog or a file (.textproto or .json). Each bandwidth counts one
 direction. It is a maximum flow over the network as built, with its faults; no routing can exceed it.
+The bisection is the least of many halvings of the chips, whatever their order.
 )",
     .options = topology_option_list,
     .run = run_topology_command,

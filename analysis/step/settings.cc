@@ -55,13 +55,20 @@ std::string variation_settings(const Variation& variation) {
 
 std::vector<std::string> settings_of(const Experiment& experiment,
                                      const std::vector<std::string>& overrides) {
+  constexpr std::string_view kAssumed = "assumed ";  // lines of assume_links()
   std::string others;
+  std::string assumed;
   for (const std::string& change : overrides) {
     const bool shown = change.starts_with("plan.") || change.starts_with("variation.");
-    if (!shown) others += (others.empty() ? "set " : ", ") + change;
+    if (change.starts_with(kAssumed)) {
+      assumed += (assumed.empty() ? kAssumed : ", ");
+      assumed += change.substr(kAssumed.size());
+    } else if (!shown) {
+      others += (others.empty() ? "set " : ", ") + change;
+    }
   }
   std::vector<std::string> lines = {plan_settings(experiment.plan),
-                                    variation_settings(experiment.variation), others};
+                                    variation_settings(experiment.variation), others, assumed};
   std::erase(lines, "");
   return lines;
 }

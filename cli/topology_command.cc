@@ -17,9 +17,11 @@
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "experiment/experiment.h"
+#include "proto/assumed_links.h"
 #include "proto/load_experiment.h"
 #include "sim/base/quantity_text.h"
 #include "topology/dot.h"
+#include "topology/graph/bisection.h"
 #include "topology/graph/graph_measures.h"
 #include "topology/graph/level_bandwidth.h"
 #include "topology/topology.h"
@@ -96,6 +98,7 @@ struct Measures {
   std::vector<LinksOfAKind> kinds;
   std::optional<std::uint32_t> diameter;  // unset: not computed
   Bandwidth bisection{};
+  std::vector<std::string> assumed{};  // of links that the file says nothing of
   std::vector<LevelBandwidth> levels;
   std::vector<RouteSample> routes;
 };
@@ -232,7 +235,7 @@ void add_counts(const ClusterSpec& cluster, const BuiltTopology& built, const Me
   const double each =
       measures.bisection.value() / static_cast<double>(built.places.chips.size()) * 2;
   row("bisection", to_text(measures.bisection),
-      fmt::format("one way, first to second half of the chips; {} a chip",
+      fmt::format("one way, between the halves with the least between them; {} a chip",
                   to_text(Bandwidth(each))));
 }
 
@@ -249,6 +252,7 @@ std::string report_of(const ClusterSpec& cluster, const BuiltTopology& built,
   if (measures.kinds.size() > kListedKinds) {
     report.line("  and {} kinds more", measures.kinds.size() - kListedKinds);
   }
+  for (const std::string& line : measures.assumed) report.wrapped(2, line);
   report.section("Bandwidth by level", "one way, by maximum flow; the first chip and group");
   report.line("  {:<{}}{:>8} {:>14} {:>14} {:>14} {:>16}", "", kReportLabel, "members",
               "chip to peers", "chips a group", "out of it", "for each chip");
@@ -283,14 +287,19 @@ std::string report_of(const ClusterSpec& cluster, const BuiltTopology& built,
 
 std::string json_of(const ClusterSpec& cluster, const BuiltTopology& built,
                     const Measures& measures) {
+  std::string assumed;
+  for (const std::string& line : measures.assumed) {
+    assumed += fmt::format("{}\"{}\"", assumed.empty() ? "" : ", ", json_escaped(line));
+  }
   std::string text = fmt::format(
       "{{\n  \"name\": \"{}\",\n  \"chip\": \"{}\",\n  \"chips\": {},\n  \"switches\": {},\n"
       "  \"hosts\": {},\n  \"nics\": {},\n  \"links\": {},\n  \"diameter_hops\": {},\n"
-      "  \"bisection_bandwidth_bytes_per_s\": {},\n  \"levels\": [",
+      "  \"bisection_bandwidth_bytes_per_s\": {},\n  \"assumed\": [{}],\n  \"levels\": [",
       json_escaped(cluster.name), json_escaped(cluster.chip.name), count(measures, NodeKind::kChip),
       count(measures, NodeKind::kSwitch), count(measures, NodeKind::kHost),
       count(measures, NodeKind::kNic), built.fabric.links().size(),
-      measures.diameter ? std::to_string(*measures.diameter) : "null", measures.bisection.value());
+      measures.diameter ? std::to_string(*measures.diameter) : "null", measures.bisection.value(),
+      assumed);
   std::string_view comma;
   for (std::size_t i = 0; i < measures.levels.size(); ++i) {
     const LevelBandwidth& level = measures.levels[i];
@@ -363,7 +372,9 @@ ExitStatus run_topology_command(const std::vector<std::string>& arguments) {
   }
   throw_if_any(std::move(problems));
   const BuiltTopology built = build_topology(cluster.topology, cluster.faults);
-  return write(cluster, built, measure(built), options);
+  Measures measures = measure(built);
+  measures.assumed = assumed_links_of(options.cluster);
+  return write(cluster, built, measures, options);
 }
 
 }  // namespace
@@ -381,6 +392,7 @@ Usage:
 
 CLUSTER is a name of the catalog or a file (.textproto or .json). Each bandwidth counts one
 direction. It is a maximum flow over the network as built, with its faults; no routing can exceed it.
+The bisection is the least of many halvings of the chips, whatever their order.
 )",
     .options = topology_option_list,
     .run = run_topology_command,

@@ -141,6 +141,11 @@ void add_explained(HtmlPage& page, const JsonFields& fields, const std::string& 
                    .data = std::move(data),
                    .table = std::move(table)});
     }
+    std::vector<std::string> behind;  // older results have none
+    if (run.has("behind")) {
+      for (const JsonFields& cause : run.objects("behind")) behind.push_back(cause.text("text"));
+    }
+    page.list(behind);
     ++i;
   }
 }

@@ -10,6 +10,7 @@
 
 #include "experiment/experiment.h"
 #include "experiment/pass_dispatch.h"
+#include "proto/assumed_links.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/catalog_reference.h"
 #include "proto/experiment.pb.h"
@@ -327,6 +328,11 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message,
   for (const Override& change : overrides) {
     if (!change.is_reference()) apply(change, message, problems);
   }
+  if (has_cluster) {
+    for (std::string& line : assume_links(*message.mutable_cluster())) {
+      message.add_overrides(std::move(line));
+    }
+  }
 
   Experiment experiment;
   if (has_model) experiment.model = to_model(message.model(), problems);
@@ -405,10 +411,18 @@ ClusterSpec load_cluster(const std::string& cluster, const std::string& library,
   const bool usable = read_cluster_flag(cluster, message, problems);
   replace_parts(chip, library, experiment);
   if (usable && resolve(message, problems)) {
+    assume_links(message);
     spec = to_cluster(message, problems);
   }
   throw_if_any(problems.all());
   return spec;
+}
+
+std::vector<std::string> assumed_links_of(const std::string& cluster) {
+  ProblemList problems;
+  file::Cluster message;
+  if (!read_cluster_flag(cluster, message, problems) || !resolve(message, problems)) return {};
+  return assume_links(message);
 }
 
 ChipSpec load_chip(const std::string& name) {

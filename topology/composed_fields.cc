@@ -20,10 +20,12 @@ FieldTable<TierSpec> make_tier_fields() {
   table.add("chips_per_host", &TierSpec::chips_per_host, Limits::at_least(1),
             {.help = "Chips that share a host with one card. 1: every chip has its own card.",
              .rules = "Divides the chips of a block."});
-  table.add("host_bandwidth", &TierSpec::host_bandwidth, Limits::positive(),
-            {.help = "Bandwidth between a chip and its host, one way.",
-             .rules = "Must be given where chips share a host.",
-             .unset = "no host"});
+  table.add(
+      "host_bandwidth", &TierSpec::host_bandwidth, Limits::positive(),
+      {.help = "Bandwidth between a chip and its host, one way. Of a pcie_box: between its socket "
+               "and the host's card, as a GPU has no second slot.",
+       .rules = "Must be given where chips share a host.",
+       .unset = "no host"});
   table.add("host_latency", &TierSpec::host_latency, Limits::at_least(0),
             {.help = "Latency between them."});
   table.add("cross_rail", &TierSpec::cross_rail,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "topology/graph/graph_measures.h"
@@ -128,6 +129,22 @@ class RouterRoundFaults : public Router {
 };
 
 }  // namespace
+
+std::vector<DamagedLink> damaged_links(const Faults& faults, const Fabric& whole) {
+  std::vector<DamagedLink> damaged;
+  for (std::size_t i = 0; i < faults.links.size(); ++i) {
+    const Damage damage = damage_of({.links = {faults.links[i]}}, whole);
+    for (std::uint32_t id = 0; id < damage.capacity.size(); ++id) {
+      if (damage.capacity[id] < 1) damaged.push_back({LinkId(id), damage.capacity[id], i});
+    }
+  }
+  std::ranges::sort(damaged, {}, [](const DamagedLink& one) {
+    return std::tuple(one.link, one.capacity, one.fault);
+  });
+  const auto same = std::ranges::unique(damaged, {}, &DamagedLink::link);
+  damaged.erase(same.begin(), same.end());
+  return damaged;
+}
 
 std::vector<Problem> check(const Faults& faults, const BuiltTopology& built) {
   if (faults.links.empty()) return {};

@@ -24,6 +24,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,6 +49,16 @@ struct Faults {
 
 // The fields in files.
 const FieldTable<Faults>& fault_fields();
+
+// A one-way link of the whole fabric that a fault slows or takes away.
+struct DamagedLink {
+  LinkId link;
+  double capacity = 0;  // remaining share of its bandwidth; 0: down
+  std::size_t fault =
+      0;  // position in Faults::links; of several the worst, of equal ones the first
+};
+// In order of links. `whole`: without faults.
+std::vector<DamagedLink> damaged_links(const Faults& faults, const Fabric& whole);
 
 // Returns problems such as "links[2].capacity". It also names chips that would no longer reach all
 // others.

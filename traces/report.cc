@@ -123,6 +123,7 @@ class Report : private ReportText {
     published();
     breakdown();
     spread();
+    faults();
     experts();
     placement();
     critical_path();
@@ -321,6 +322,16 @@ class Report : private ReportText {
                                  1),
                           amount(slow.of_stage), amount(slow.waited)));
     }
+  }
+
+  // Says which links are slow or down, who is behind them, and what waits for them.
+  void faults() {
+    const FaultEffects& faults = report_.faults;
+    if (faults.links.empty()) return;
+    section("Faults", "what waits for them, each alone");
+    for (const FaultyLink& link : faults.links) wrapped(2, link.text());
+    for (const SlowedTraffic& one : faults.traffic) wrapped(2, one.text());
+    if (faults.traffic.empty()) line("  slow no collective and no message of this plan");
   }
 
   // Adds a line on how uneven routing is; nothing if it is even.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/step/rank_spread.h"
 #include "sim/base/quantity_text.h"
 #include "traces/explain_report.h"
 #include "traces/json_text.h"
@@ -162,6 +163,54 @@ std::string links_json(const FinishedRun& run) {
   return json_list(links);
 }
 
+std::string ranks_json(const std::vector<RankId>& ranks) {
+  std::string text;
+  for (const RankId rank : ranks) text += (text.empty() ? "" : ", ") + std::to_string(rank.index());
+  return '[' + text + ']';
+}
+
+std::string faults_json(const FaultEffects& faults) {
+  std::vector<std::string> links;
+  for (const FaultyLink& link : faults.links) {
+    JsonObject object(JsonObject::Layout::kOneLine);
+    object.add("link", json_quoted(link.name));
+    object.add("capacity", link.capacity);
+    object.add("links", std::to_string(link.links));
+    object.add("ranks", ranks_json(link.ranks));
+    links.push_back(object.text());
+  }
+  std::vector<std::string> traffic;
+  for (const SlowedTraffic& one : faults.traffic) {
+    JsonObject object(JsonObject::Layout::kOneLine);
+    object.add("name", json_quoted(one.name));
+    object.add("axis", json_quoted(name_of(one.axis)));
+    object.add("link", json_quoted(one.link));
+    object.add("ranks", ranks_json(one.ranks));
+    object.add("slowed", std::to_string(one.slowed));
+    object.add("groups", std::to_string(one.groups));
+    object.add("without_s", one.without_s);
+    object.add("with_s", one.with_s);
+    traffic.push_back(object.text());
+  }
+  JsonObject object(JsonObject::Layout::kOneLine);
+  object.add("links", json_list(links));
+  object.add("traffic", json_list(traffic));
+  return object.text();
+}
+
+std::string slow_ranks_json(const std::vector<SlowRank>& ranks) {
+  std::vector<std::string> slow;
+  for (const SlowRank& one : ranks) {
+    JsonObject object(JsonObject::Layout::kOneLine);
+    object.add("rank", std::to_string(one.rank.index()));
+    object.add("compute_s", one.compute);
+    object.add("stage_compute_s", one.of_stage);
+    object.add("stage_waits_s", one.waited);
+    slow.push_back(object.text());
+  }
+  return json_list(slow);
+}
+
 std::string idle_chips_json(const std::vector<std::uint32_t>& chips, const Cluster& cluster) {
   std::string text;
   for (const std::uint32_t chip : chips) {
@@ -250,6 +299,10 @@ std::string result_json(const StepReport& report, const std::vector<std::string>
     std::vector<std::string> texts;
     for (const PlacementNote& note : report.placement) texts.push_back(json_quoted(note.text));
     object.add("placement", json_list(texts));
+  }
+  if (!report.faults.links.empty()) object.add("faults", faults_json(report.faults));
+  if (const RankSpread spread = rank_spread(run.graph, result); !spread.slow.empty()) {
+    object.add("slow_ranks", slow_ranks_json(spread.slow));
   }
   object.add("critical_path", critical_path_json(result.critical_path));
   object.add("memory", memory_json(report));

@@ -132,7 +132,7 @@ bool is_even(const Cluster& cluster, std::span<const std::uint32_t> chips, const
 }  // namespace
 
 FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t> chips,
-                           const GroupShape& shape, const LibraryCost& cost) {
+                           const GroupShape& shape, const LibraryCost& cost, LinkSharing sharing) {
   const auto chip = [&](std::uint32_t position) { return chips[shape.order[position]]; };
   FormulaGroup group;
   std::vector<LinkId> ports;       // by level: the port of the first member
@@ -144,7 +144,7 @@ FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t
                        .wraps = dimension.wraps,
                        .twists = dimension.twists};
     // Finds the bandwidth left for each pair of neighbours when all members send to the next one at
-    // once. Except on a torus, the last one also sends to the first.
+    // once, or one after the other. Except on a torus, the last one also sends to the first.
     loads.clear();
     std::vector<Route> routes;
     for (std::uint32_t position = 0; position < shape.members(); ++position) {
@@ -156,10 +156,11 @@ FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t
           routes.emplace_back(route_between(cluster, chip(position), chip(next), cost));
       level.trip = std::max(level.trip, last ? Duration{} : route.trip);
       for (const auto& [link, bandwidth] : route.links) {
-        const double seconds = loads[link] += 1 / bandwidth.value();
+        double& load = loads[link];
+        load = (sharing == LinkSharing::kShared ? load : 0) + 1 / bandwidth.value();
         level.bandwidth = level.bandwidth.value() == 0
-                              ? Bandwidth(1 / seconds)
-                              : std::min(level.bandwidth, Bandwidth(1 / seconds));
+                              ? Bandwidth(1 / load)
+                              : std::min(level.bandwidth, Bandwidth(1 / load));
       }
     }
     ports.push_back(routes.front().links.front().first);

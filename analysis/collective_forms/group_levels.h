@@ -21,10 +21,14 @@ struct FormulaGroup {
   Duration farthest{};               // latency between members that differ on every level; 0: torus
 };
 
+// Whether members that send over a link at the same time share its bandwidth, or each has it alone.
+enum class LinkSharing : std::uint8_t { kShared, kAlone };
+
 // `chips`: the chip number of each member, in the order of `shape`. The result includes what the
 // library adds to hops and bytes. REQUIRES: shape.members() > 1.
 FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t> chips,
-                           const GroupShape& shape, const LibraryCost& cost = {});
+                           const GroupShape& shape, const LibraryCost& cost = {},
+                           LinkSharing sharing = LinkSharing::kShared);
 
 // StatedCollective is a collective with a given algorithm, for which a time is asked.
 struct StatedCollective {

@@ -95,7 +95,10 @@ ExplainedPart explain_axis(const FinishedRun& run, Axis axis,
   const double scale = std::max({part.simulated, part.predicted, moved});
   add_cause(part.causes, "parts that the formula assumes to be hidden or free",
             whole - part.predicted, scale);
-  add_cause(part.causes, "hidden in this run behind other work", part.simulated - moved, scale);
+  const double beyond = part.simulated - moved;
+  add_cause(part.causes, "hidden in this run behind other work", std::min(beyond, 0.0), scale);
+  add_cause(part.causes, "ranks that wait for traffic of other ranks", std::max(beyond, 0.0),
+            scale);
   return part;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "analysis/step/rank_ranges.h"
 #include "schedules/plan/plan_fields.h"
 
 namespace stepsim {
@@ -33,29 +34,16 @@ std::string plan_settings(const ParallelPlan& plan) {
   return text;
 }
 
-// Returns "ranks 0-7,12" for ranks in any order.
-std::string rank_text(const std::vector<RankId>& ranks) {
-  std::string text;
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t end = i + 1;
-    while (end < ranks.size() && ranks[end].index() == ranks[end - 1].index() + 1) ++end;
-    text += fmt::format("{}{}", text.empty() ? "" : ",", ranks[i].index());
-    if (end - i > 1) text += fmt::format("-{}", ranks[end - 1].index());
-    i = end;
-  }
-  return text;
-}
-
 std::string variation_settings(const Variation& variation) {
   std::string text;
   for (const Straggler& straggler : variation.stragglers) {
     text += fmt::format("{}stragglers {}: kernels take {} times longer", text.empty() ? "" : "; ",
-                        rank_text(straggler.ranks), straggler.slowdown);
+                        rank_ranges(straggler.ranks), straggler.slowdown);
   }
   for (const RankExchange& exchange : variation.exchanges) {
     text +=
         fmt::format("{}{} on the chips of {}, and the other way round", text.empty() ? "" : "; ",
-                    rank_text(exchange.ranks), rank_text(exchange.with));
+                    rank_ranges(exchange.ranks), rank_ranges(exchange.with));
   }
   if (variation.jitter > 0) {
     text += fmt::format("{}jitter {}", text.empty() ? "" : "; ", variation.jitter);
@@ -67,13 +55,20 @@ std::string variation_settings(const Variation& variation) {
 
 std::vector<std::string> settings_of(const Experiment& experiment,
                                      const std::vector<std::string>& overrides) {
+  constexpr std::string_view kAssumed = "assumed ";  // lines of assume_links()
   std::string others;
+  std::string assumed;
   for (const std::string& change : overrides) {
     const bool shown = change.starts_with("plan.") || change.starts_with("variation.");
-    if (!shown) others += (others.empty() ? "set " : ", ") + change;
+    if (change.starts_with(kAssumed)) {
+      assumed += (assumed.empty() ? kAssumed : ", ");
+      assumed += change.substr(kAssumed.size());
+    } else if (!shown) {
+      others += (others.empty() ? "set " : ", ") + change;
+    }
   }
   std::vector<std::string> lines = {plan_settings(experiment.plan),
-                                    variation_settings(experiment.variation), others};
+                                    variation_settings(experiment.variation), others, assumed};
   std::erase(lines, "");
   return lines;
 }

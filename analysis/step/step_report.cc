@@ -16,6 +16,7 @@ StepReport report_on(const FinishedRun& run, const AskedExperiment& asked, bool 
   return {
       .run = run,
       .placement = placement_notes(run.graph, run.cluster, run.result),
+      .faults = fault_effects(run.experiment, run.cluster, run.graph),
       .explanation = explains ? std::optional(explain(run)) : std::nullopt,
       .settings = settings_of(run.experiment, asked.overrides),
       .experiment_json = asked.json,

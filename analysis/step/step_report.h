@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/step/explain.h"
+#include "analysis/step/fault_effects.h"
 #include "analysis/step/finished_run.h"
 #include "analysis/step/placement.h"
 #include "analysis/step/published_comparison.h"
@@ -18,6 +19,7 @@ namespace stepsim {
 struct StepReport {
   FinishedRun run;
   std::vector<PlacementNote> placement{};    // costs of the ranks' placement
+  FaultEffects faults{};                     // what links that are slow or down do to the step
   std::optional<Explanation> explanation{};  // unset: it was not asked for
   std::vector<std::string> settings{};       // lines for the title: settings_of()
   std::string experiment_json{};  // JSON object that describes the experiment; empty: not known

@@ -14,6 +14,7 @@
 #include "cli/outputs.h"
 #include "cli/packet_run.h"
 #include "cli/progress.h"
+#include "proto/assumed_links.h"
 #include "sim/base/quantity_text.h"
 #include "sim/collectives/bus_factor.h"
 #include "sim/hardware/group_shape.h"
@@ -220,9 +221,12 @@ std::string bandwidth_text(std::optional<double> value) {
 }
 
 std::string heading(const CollectiveRequest& request) {
-  return fmt::format("{} of {} ranks of {}, {} model, {}, library {}\n\n", name_of(request.op),
-                     request.chips.size(), request.cluster_name, name_of(request.fidelity),
-                     name_of(request.granularity), request.cluster.library.name);
+  std::string text =
+      fmt::format("{} of {} ranks of {}, {} model, {}, library {}\n", name_of(request.op),
+                  request.chips.size(), request.cluster_name, name_of(request.fidelity),
+                  name_of(request.granularity), request.cluster.library.name);
+  for (const std::string& line : assumed_links_of(request.cluster_name)) text += line + '\n';
+  return text + '\n';
 }
 
 std::string report(const CollectiveRequest& request, const Point& point) {

@@ -1,11 +1,16 @@
 #include "cli/compare/comparison.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 #include <string_view>
 #include <utility>
+
+#include "analysis/step/fault_effects.h"
+#include "sim/base/quantity_text.h"
 
 namespace stepsim {
 namespace {
@@ -200,6 +205,96 @@ RunDifference difference_of(const std::vector<ComparedLine>& lines, std::size_t 
   return difference;
 }
 
+// ---- who is behind it ----
+
+std::string text_in(const Json& object, std::string_view name) {
+  const Json* const value = member(&object, name);
+  return value != nullptr && value->is_string() ? value->get<std::string>() : "";
+}
+
+double number_in(const Json& object, std::string_view name) {
+  const Json* const value = member(&object, name);
+  return value != nullptr && value->is_number() ? value->get<double>() : 0;
+}
+
+std::vector<RankId> ranks_in(const Json& object) {
+  std::vector<RankId> ranks;
+  const Json* const list = member(&object, "ranks");
+  if (list == nullptr || !list->is_array()) return ranks;
+  for (const Json& rank : *list) {
+    if (rank.is_number_unsigned()) ranks.emplace_back(rank.get<std::uint32_t>());
+  }
+  return ranks;
+}
+
+template <typename Each>
+void for_each_object(const Json* list, Each each) {
+  if (list == nullptr || !list->is_array()) return;
+  for (const Json& one : *list) {
+    if (one.is_object()) each(one);
+  }
+}
+
+NamedCause cause_of(std::string text, std::string link, const std::vector<RankId>& ranks,
+                    double seconds) {
+  NamedCause cause{std::move(text), std::move(link), {}, picoseconds(seconds)};
+  for (const RankId rank : ranks) cause.ranks.push_back(rank.index());
+  return cause;
+}
+
+// The causes that a result names itself.
+std::vector<NamedCause> causes_in(const Json& result) {
+  std::vector<NamedCause> causes;
+  const Json* const faults = member(&result, "faults");
+  for_each_object(member(faults, "links"), [&](const Json& one) {
+    const FaultyLink link{.name = text_in(one, "link"),
+                          .capacity = number_in(one, "capacity"),
+                          .ranks = ranks_in(one)};
+    causes.push_back(cause_of(link.text(), link.name, link.ranks, 0));
+  });
+  for_each_object(member(faults, "traffic"), [&](const Json& one) {
+    const SlowedTraffic slowed{.name = text_in(one, "name"),
+                               .ranks = ranks_in(one),
+                               .slowed = static_cast<std::size_t>(number_in(one, "slowed")),
+                               .groups = static_cast<std::size_t>(number_in(one, "groups")),
+                               .link = text_in(one, "link"),
+                               .without_s = number_in(one, "without_s"),
+                               .with_s = number_in(one, "with_s")};
+    causes.push_back(
+        cause_of(slowed.text(), slowed.link, slowed.ranks, slowed.with_s - slowed.without_s));
+  });
+  for_each_object(member(&result, "slow_ranks"), [&](const Json& one) {
+    const RankId rank(static_cast<std::uint32_t>(number_in(one, "rank")));
+    const double more = number_in(one, "compute_s") - number_in(one, "stage_compute_s");
+    causes.push_back(cause_of(
+        fmt::format("rank {} computes {} longer than the mean of its stage, whose ranks wait {} "
+                    "longer than it does",
+                    rank.index(), to_text(duration_from_seconds(more)),
+                    to_text(duration_from_seconds(number_in(one, "stage_waits_s")))),
+        "", {rank}, more));
+  });
+  return causes;
+}
+
+// The causes of one run that the other doesn't have.
+std::vector<NamedCause> causes_between(const ComparedRun& first, const ComparedRun& run) {
+  const std::vector<NamedCause> before = causes_in(first.result);
+  const std::vector<NamedCause> now = causes_in(run.result);
+  std::vector<NamedCause> causes;
+  const auto add = [&](const std::vector<NamedCause>& all, const std::vector<NamedCause>& others,
+                       const std::string& name, std::int64_t sign) {
+    for (const NamedCause& cause : all) {
+      if (std::ranges::count(others, cause.text, &NamedCause::text) > 0) continue;
+      causes.push_back(cause);
+      causes.back().text = name + ": " + cause.text;
+      causes.back().picoseconds *= sign;
+    }
+  };
+  add(now, before, run.name, 1);
+  add(before, now, first.name, -1);
+  return causes;
+}
+
 }  // namespace
 
 std::string trouble_with_result(const Json& result) {
@@ -217,6 +312,7 @@ RunComparison compare(const std::vector<ComparedRun>& runs) {
   RunComparison comparison{differing_inputs(runs), lines_of(runs), {}};
   for (std::size_t run = 1; run < runs.size(); ++run) {
     comparison.differences.push_back(difference_of(comparison.lines, run));
+    comparison.differences.back().causes = causes_between(runs[0], runs[run]);
   }
   return comparison;
 }

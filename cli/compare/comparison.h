@@ -41,10 +41,20 @@ struct ExplainedDifference {
   std::int64_t picoseconds = 0;
 };
 
+// What is behind a difference that the mean of all ranks spreads: a link that one of the runs has
+// slow or down, a rank that computes longer than its stage.
+struct NamedCause {
+  std::string text;  // a sentence
+  std::string link;  // that is waited for; empty: none
+  std::vector<std::int64_t> ranks;
+  std::int64_t picoseconds = 0;  // of the traffic or the rank alone, a step; not a part of the sum
+};
+
 // How a run differs from the first.
 struct RunDifference {
   std::int64_t step_ps = 0;
   std::vector<ExplainedDifference> parts;  // largest first; add up to step_ps
+  std::vector<NamedCause> causes{};        // that the two runs don't share
 };
 
 struct RunComparison {

@@ -1,6 +1,7 @@
 #include "cli/compare/comparison_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -129,6 +130,9 @@ void add_explanation(const ComparedRun& first, const ComparedRun& run,
   };
   for (const ExplainedDifference& part : difference.parts) line(part.part, part.picoseconds);
   line("step", difference.step_ps);
+  if (difference.causes.empty()) return;
+  text.section("Behind it", "named by the runs; what waits for them spreads over all parts above");
+  for (const NamedCause& cause : difference.causes) text.wrapped(2, cause.text);
 }
 
 }  // namespace
@@ -203,9 +207,17 @@ std::string comparison_json_of(const std::vector<ComparedRun>& runs,
                                  signed_seconds(part.picoseconds));
             },
             ", ");
-        return fmt::format(R"({{"run": {}, "step_difference_s": {}, "parts": [{}]}})",
-                           text_in_json(runs[++number].name), signed_seconds(difference.step_ps),
-                           parts);
+        const std::string causes = listed(
+            difference.causes,
+            [](const NamedCause& cause) {
+              return fmt::format(R"({{"text": {}, "link": {}, "ranks": [{}], "difference_s": {}}})",
+                                 text_in_json(cause.text), text_in_json(cause.link),
+                                 fmt::join(cause.ranks, ", "), signed_seconds(cause.picoseconds));
+            },
+            ", ");
+        return fmt::format(
+            R"({{"run": {}, "step_difference_s": {}, "parts": [{}], "behind": [{}]}})",
+            text_in_json(runs[++number].name), signed_seconds(difference.step_ps), parts, causes);
       },
       kLines);
   return fmt::format(

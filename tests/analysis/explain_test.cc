@@ -7,9 +7,13 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
+#include "analysis/step/traffic_costs.h"
 #include "analysis/studies/stack_step.h"
+#include "experiment/build_cluster.h"
 #include "experiment/simulate_experiment.h"
+#include "proto/load_experiment.h"
 #include "schedules/plan/inference_plan.h"
 #include "sim/run/simulate.h"
 #include "topology/small_clusters.h"
@@ -153,6 +157,118 @@ TEST(ExplainTest, PassesWithExpertsOnTheirOwnChipsAddUp) {
   // Experts alone: 4 layers x 8 experts x 3 matrices x 1,024 x 8,192 x 2 bytes over 4 chips.
   EXPECT_DOUBLE_EQ(part_named(explanation.memory, "parameters").predicted,
                    4.0 * 8 * 3 * 1024 * 8192 * 2 / 4);
+}
+
+struct SignedCase {
+  const char* name;
+  ExperimentSource source;
+};
+
+std::vector<SignedCase> signed_cases() {
+  const std::string dense = "llama3.2-1b";
+  const std::string fewer = "model.layers=4";
+  // 2:1 above leaves of two nodes.
+  const std::vector<std::string> tapered = {"model.layers=4",
+                                            "cluster.dgx_superpod.nodes_per_scalable_unit=2",
+                                            "cluster.dgx_superpod.oversubscription=2"};
+  const std::string rest = ",microbatch=1,sequence=2048,global-batch=";
+  return {
+      {"2:1, FSDP",
+       {.model = dense,
+        .cluster = "dgx-h100-64",
+        .plan = "dp=32,cp=2,zero=3" + rest + "32",
+        .overrides = tapered}},
+      {"2:1, ZeRO 1",
+       {.model = dense,
+        .cluster = "dgx-h100-64",
+        .plan = "tp=4,dp=16,zero=1" + rest + "16",
+        .overrides = tapered}},
+      {"full bisection",
+       {.model = dense,
+        .cluster = "dgx-h100-64",
+        .plan = "tp=2,pp=2,dp=16,zero=1" + rest + "64",
+        .overrides = {fewer}}},
+      {"switches that add",
+       {.model = dense,
+        .cluster = "dgx-h100-8",
+        .plan = "tp=8,zero=0" + rest + "1",
+        .overrides = {fewer}}},
+      {"a torus",
+       {.model = dense,
+        .cluster = "v5p-4x4x8",
+        .plan = "tp=4,dp=32,zero=3" + rest + "32",
+        .overrides = {fewer}}},
+      {"lines",
+       {.model = dense,
+        .cluster = "v5e-4x4",
+        .plan = "tp=4,dp=4,zero=2" + rest + "4",
+        .overrides = {fewer}}},
+      {"PCIe",
+       {.model = dense,
+        .cluster = "pcie-a100-64",
+        .plan = "tp=2,dp=32,zero=1" + rest + "32",
+        .overrides = {fewer}}},
+      {"shared cards",
+       {.model = dense,
+        .cluster = "trn1-64",
+        .plan = "dp=64,zero=3" + rest + "64",
+        .overrides = {fewer}}},
+      {"experts",
+       {.model = "mixtral-8x7b",
+        .cluster = "dgx-h100-64",
+        .plan = "dp=64,ep=8,zero=1" + rest + "64",
+        .overrides = {fewer}}},
+  };
+}
+
+Explanation explanation_of(const ExperimentSource& source, Granularity granularity) {
+  const LoadedExperiment loaded = load_with_topology(source);
+  const Cluster cluster = cluster_for_steps(loaded.experiment);
+  ExperimentOptions options = loaded.simulation;
+  options.record_each_role = true;
+  options.granularity = granularity;
+  const SimulatedExperiment done = simulate_experiment(loaded.experiment, cluster, options);
+  const SimulatedStep& step = done.runs.front();
+  return explain({.experiment = loaded.experiment,
+                  .cluster = cluster,
+                  .graph = done.graph,
+                  .options = step.options,
+                  .result = step.result,
+                  .metrics = step.metrics});
+}
+
+// More links that are shared, more latency and more bytes on the wire can't be faster, and a part
+// of V is not more than V: each cause has one sign, on any cluster, in pipelined and stepped runs.
+TEST(ExplainTest, EachCauseHasItsSignAndTheSumIsExact) {
+  for (const SignedCase& one : signed_cases()) {
+    for (const Granularity granularity : {Granularity::kPipelined, Granularity::kStepped}) {
+      const Explanation explanation = explanation_of(one.source, granularity);
+      EXPECT_FALSE(explanation.traffic.empty()) << one.name;
+      for (const ExplainedTraffic& traffic : explanation.traffic) {
+        double sum = traffic.predicted;
+        for (const ExplainedCause& cause : traffic.causes) {
+          sum += cause.amount;
+          const auto row = std::ranges::find(traffic_causes(), cause.text, &TrafficCauseRow::text);
+          ASSERT_NE(row, traffic_causes().end()) << cause.text;
+          EXPECT_EQ(cause.amount > 0, row->adds)
+              << one.name << ", " << traffic.name << ": " << cause.text << " " << cause.amount;
+        }
+        EXPECT_NEAR(sum, traffic.simulated, 1e-9 * traffic.simulated)
+            << one.name << ", " << traffic.name;
+      }
+      expect_causes_add_up(explanation.parts, explanation.step.simulated);
+    }
+  }
+}
+
+// One leaf for two nodes, with half the uplinks. cp x dp = 64 ranks divide the state, whatever the
+// network is.
+TEST(ExplainTest, TakingAwayItsOwnPartIsAPartOfV) {
+  const Explanation explanation =
+      explanation_of(signed_cases().front().source, Granularity::kPipelined);
+  const ExplainedTraffic& traffic = traffic_named(explanation, "dp gradients");
+  EXPECT_NEAR(amount(traffic, "(n-1)/n"), -traffic.predicted / 64, 1e-9 * traffic.predicted);
+  EXPECT_GE(amount(traffic, "links shared by ranks"), 0);
 }
 
 // C / (3 x 180 GB/s) = 850 tokens; 2,048 are enough.

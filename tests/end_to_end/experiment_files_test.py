@@ -52,7 +52,7 @@ class ExperimentFilesTest(StepsimTest):
                             "plan.allow_idle_chips=true")
         else:
             self.assertIn(first_field(text), ["variation", "simulation"])
-            experiment = stepsim("catalog", "experiments", "llama3-70b-dgx-h100-512").stdout
+            experiment = stepsim("catalog", "experiments", "llama3-70b-tp8-dgx-h100-512").stdout
             self.expect_run(self.write("varied.textproto", experiment + text))
 
     def test_every_example_is_taken(self):

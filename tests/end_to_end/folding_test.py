@@ -13,7 +13,7 @@ CLASSES = {
     "llama3-8b-dgx-h100-8": 1,
     "mixtral-8x7b-dgx-h100-64": 8,
     "llama3-70b-v5p-4x4x8": 1,
-    "llama3-70b-dgx-h100-512": 4,
+    "llama3-70b-tp8-dgx-h100-512": 4,
 }
 SMALL = "mixtral-8x7b-dgx-h100-64"
 

@@ -41,7 +41,7 @@ class TraceTest(StepsimTest):
         return {part: round(seconds * 1e12) for part, seconds in parts.items()}
 
     def test_the_compute_lanes_of_all_ranks_add_up_to_the_breakdown(self):
-        for experiment, ranks in ((SMALL, 8), ("llama3-70b-dgx-h100-512", 512)):
+        for experiment, ranks in ((SMALL, 8), ("llama3-70b-tp8-dgx-h100-512", 512)):
             options = ["--trace-ranks", f"0-{ranks - 1}", "--trace-detail", "pass"]
             if experiment == SMALL:
                 options[-1] = "kernel"

@@ -188,6 +188,26 @@ class WhatIfTest(StepsimTest):
         self.assertIn("are the same", text)
         self.assertIn("What makes the difference", text)
 
+    def test_a_broken_card_and_a_slow_rank_are_named(self):
+        job = ["--model", "llama3.2-1b", "--cluster", "dgx-h100-64", "--set", "model.layers=4",
+               "--plan", "dp=64,zero=3,microbatch=1,sequence=2048,global-batch=64"]
+        whole = self.result("a.json", *job)
+        broken = self.result("b.json", *job, "--set", "cluster.faults.links[0].link=node1.gpu3-su0.leaf3",
+                             "--set", "cluster.faults.links[0].down=true")
+        slow = self.result("c.json", *job, "--set", "variation.straggler[0].rank=13",
+                           "--set", "variation.straggler[0].slowdown=1.3")
+        explained = self.compare(whole, broken, slow)["explained"]
+        link, *traffic = explained[0]["behind"]
+        self.assertEqual((link["link"], link["ranks"]), ("node1.gpu3-su0.leaf3", [11]))
+        self.assertIn("su0.leaf", traffic[0]["link"])
+        self.assertGreater(traffic[0]["difference_s"], 0)
+        self.assertEqual([cause["ranks"] for cause in explained[1]["behind"]], [[13]])
+        text = stepsim("compare", broken, whole).stdout
+        self.assertIn("Behind it", text)
+        self.assertIn("node1.gpu3-su0.leaf3 is down; behind it rank 11", " ".join(text.split()))
+        self.assertIn("behind it rank 11", stepsim("run", broken).stdout)
+        self.assertEqual(self.compare(broken, broken)["explained"][0]["behind"], [])
+
     def test_what_is_no_run_is_refused(self):
         self.expect_refused(["compare", "llama3-8b-dgx-h100-8"], "RUN: must be given, two or more")
         self.expect_refused(["compare", "no-such", "nor-this"], "no-such EXPERIMENT", "nor-this EXPERIMENT")

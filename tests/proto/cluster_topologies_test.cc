@@ -8,6 +8,7 @@
 #include "proto/to_spec.h"
 #include "tests/support/experiment_case.h"
 #include "tests/support/routes.h"
+#include "topology/graph/bisection.h"
 #include "topology/graph/graph_measures.h"
 #include "topology/topology_table.h"
 

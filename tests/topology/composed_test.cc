@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tests/support/routes.h"
+#include "topology/graph/bisection.h"
 #include "topology/graph/graph_measures.h"
 
 namespace stepsim {
@@ -157,6 +158,36 @@ TEST(ComposedTest, NodesMayStandInATorus) {
   EXPECT_EQ(level_names(built), (Names{"gpu 4", "x 4", "y 3"}));
   for (std::uint32_t from = 0; from < 48; ++from) {
     for (std::uint32_t to = 0; to < 48; ++to) expect_path(built, from, to);
+  }
+}
+
+// A GPU in a PCIe box has one slot: two boxes of eight, a card each, at the first socket.
+TEST(ComposedTest, AGpuReachesTheCardOfItsBoxOverItsOnlySlot) {
+  const BuiltTopology built = build(ComposedSpec{
+      .domain = PcieBoxSpec{.socket_bandwidth = 16_GBps},
+      .tiers = {{.name = "node",
+                 .count = 2,
+                 .fabric = LeafSpineSpec{.hosts_per_leaf = 2, .host_bandwidth = 25_GBps},
+                 .chips_per_host = 8,
+                 .host_bandwidth = 32_GBps}}});
+  for (std::uint32_t chip = 0; chip < 16; ++chip) {
+    const auto slots = std::ranges::count_if(built.fabric.links(), [&](const Link& link) {
+      return link.from == built.places.chips[chip];
+    });
+    EXPECT_EQ(slots, 1) << chip;
+  }
+  EXPECT_EQ(
+      route_names(built, 0, 8),
+      (Names{"node0.gpu0>node0.switch0", "node0.switch0>node0.socket0", "node0.socket0>node0.host0",
+             "node0.host0>leaf0", "leaf0>node1.host0", "node1.host0>node1.socket0",
+             "node1.socket0>node1.switch0", "node1.switch0>node1.gpu0"}));
+  EXPECT_EQ(route_names(built, 7, 12),
+            (Names{"node0.gpu7>node0.switch3", "node0.switch3>node0.socket1",
+                   "node0.socket1>node0.socket0", "node0.socket0>node0.host0", "node0.host0>leaf0",
+                   "leaf0>node1.host0", "node1.host0>node1.socket0", "node1.socket0>node1.socket1",
+                   "node1.socket1>node1.switch2", "node1.switch2>node1.gpu4"}));
+  for (std::uint32_t from = 0; from < 16; ++from) {
+    for (std::uint32_t to = 0; to < 16; ++to) expect_path(built, from, to);
   }
 }
 

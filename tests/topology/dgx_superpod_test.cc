@@ -8,6 +8,7 @@
 #include "sim/base/quantity_text.h"
 #include "tests/support/problems.h"
 #include "tests/support/routes.h"
+#include "topology/graph/bisection.h"
 #include "topology/graph/graph_measures.h"
 
 namespace stepsim {

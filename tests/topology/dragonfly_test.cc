@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tests/support/routes.h"
+#include "topology/graph/bisection.h"
 #include "topology/graph/graph_measures.h"
 
 namespace stepsim {

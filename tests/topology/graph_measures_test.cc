@@ -107,45 +107,11 @@ TEST(GraphMeasuresTest, FlowIsLimitedToTheLinksThatMayBeUsed) {
   EXPECT_EQ(flow_between(dumbbell.fabric, {chips[0]}, {chips[1]}, &none), Bandwidth(0));
 }
 
-TEST(GraphMeasuresTest, BisectionIsTheNarrowestCutBetweenTheHalves) {
-  EXPECT_EQ(bisection_bandwidth(Dumbbell(30_GBps).fabric), 30_GBps) << "the middle";
-  EXPECT_EQ(bisection_bandwidth(Dumbbell(300_GBps).fabric), 200_GBps) << "two chips' own links";
-}
-
-TEST(GraphMeasuresTest, BisectionAddsParallelLinksAndPaths) {
-  Dumbbell dumbbell(30_GBps);
-  dumbbell.fabric.connect(dumbbell.left, dumbbell.right, 20_GBps, {});
-  const NodeId around = dumbbell.fabric.add(NodeKind::kSwitch, "around");
-  dumbbell.fabric.connect(dumbbell.left, around, 40_GBps, {});
-  dumbbell.fabric.connect(around, dumbbell.right, 5_GBps, {});
-  EXPECT_EQ(bisection_bandwidth(dumbbell.fabric), 55_GBps);  // 30 + 20 + min(40, 5)
-}
-
-TEST(GraphMeasuresTest, BisectionCountsTheDirectionFromTheFirstHalf) {
-  Fabric fabric;
-  const NodeId a = fabric.add(NodeKind::kChip, "a");
-  const NodeId b = fabric.add(NodeKind::kChip, "b");
-  fabric.connect_one_way(a, b, 7_GBps, {});
-  fabric.connect_one_way(b, a, 3_GBps, {});
-  EXPECT_EQ(bisection_bandwidth(fabric), 7_GBps);
-}
-
-TEST(GraphMeasuresTest, AnOddChipBelongsToTheSecondHalf) {
-  Fabric fabric;  // a line of three: {a} against {b, c}
-  const NodeId a = fabric.add(NodeKind::kChip, "a");
-  const NodeId b = fabric.add(NodeKind::kChip, "b");
-  const NodeId c = fabric.add(NodeKind::kChip, "c");
-  fabric.connect(a, b, 2_GBps, {});
-  fabric.connect(b, c, 9_GBps, {});
-  EXPECT_EQ(bisection_bandwidth(fabric), 2_GBps);
-}
-
-TEST(GraphMeasuresTest, OneChipHasNoDistanceAndNoBisection) {
+TEST(GraphMeasuresTest, OneChipHasNoDistance) {
   Fabric fabric;
   fabric.add(NodeKind::kChip, "alone");
   EXPECT_TRUE(connected(fabric));
   EXPECT_EQ(diameter_in_hops(fabric), 0U);
-  EXPECT_EQ(bisection_bandwidth(fabric), Bandwidth(0));
 }
 
 }  // namespace

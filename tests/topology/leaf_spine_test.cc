@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/routes.h"
-#include "topology/graph/graph_measures.h"
+#include "topology/graph/bisection.h"
 
 namespace stepsim {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "tests/support/routes.h"
-#include "topology/graph/graph_measures.h"
+#include "topology/graph/bisection.h"
 
 namespace stepsim {
 namespace {

@@ -216,10 +216,4 @@ Bandwidth flow_between(const Fabric& fabric, const std::vector<NodeId>& from,
   return Bandwidth(static_cast<double>(flow));
 }
 
-Bandwidth bisection_bandwidth(const Fabric& fabric) {
-  const std::vector<NodeId> chips = chips_of(fabric);
-  const auto middle = chips.begin() + static_cast<std::ptrdiff_t>(chips.size() / 2);
-  return flow_between(fabric, {chips.begin(), middle}, {middle, chips.end()});
-}
-
 }  // namespace stepsim

@@ -1,7 +1,7 @@
 // Measures of a fabric as a graph: whether it is connected, how far apart its chips are, and how
-// much bandwidth crosses its middle. Nodes are vertices and one-way links are edges. Routers are
-// not asked, so the results are bounds on any routing. A path may lead through chips, as the routes
-// of some topologies do.
+// much bandwidth leads from some to others; bisection.h has what crosses its middle. Nodes are
+// vertices and one-way links are edges. Routers are not asked, so the results are bounds on any
+// routing. A path may lead through chips, as the routes of some topologies do.
 //
 // Boost.Graph computes components and flows. These functions are not for the inner loop: the
 // diameter of a torus of 9,000 chips takes tenths of a second, a flow through it hundredths.
@@ -44,13 +44,5 @@ std::optional<std::uint32_t> diameter_in_hops(const Fabric& fabric);
 // no node is in both.
 Bandwidth flow_between(const Fabric& fabric, const std::vector<NodeId>& from,
                        const std::vector<NodeId>& to, const std::vector<bool>* usable = nullptr);
-
-// Returns the one-way bandwidth from the first half of the chips (by NodeId; the smaller half if
-// their number is odd) to the second. It is the maximum flow, so it equals the narrowest cut
-// between the two halves. Builders number chips innermost level first, so the halves are separated
-// along the outermost level. This is one cut, not the least over all halvings. If it falls inside
-// an inner level (an odd number of nodes), the links inside that level count too. 0 with fewer than
-// two chips.
-Bandwidth bisection_bandwidth(const Fabric& fabric);
 
 }  // namespace stepsim

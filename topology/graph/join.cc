@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "topology/graph/host_exits.h"
 #include "topology/graph/levels.h"
 #include "topology/graph/path_choice.h"
 
@@ -25,8 +26,9 @@ class JoinedRouter : public Router {
     std::uint32_t chips_per_host = 1;
     std::uint32_t rails = 1;
     std::uint32_t planes = 1;
-    std::vector<LinkId> host_up;      // by chip; the downward link has the next id; empty: no hosts
-    std::vector<LinkId> fabric_link;  // in plane 0, by link of the fabric; empty places: any
+    std::vector<LinkId> host_up;  // by chip; the downward link has the next id; empty: no hosts
+    const HostExits* exits = nullptr;  // of the block, if its chips reach their hosts through it
+    std::vector<LinkId> fabric_link;   // in plane 0, by link of the fabric; empty places: any
     std::uint32_t links_per_plane = 0;
   };
 
@@ -53,10 +55,27 @@ class JoinedRouter : public Router {
     const std::uint32_t relay = source - source % parts_.rails + destination % parts_.rails;
     if (parts_.rails > 1) cross_block(source, relay, flow_key, is_down, out);
     const std::uint32_t leaving = parts_.rails > 1 ? relay : source;
+    if (parts_.exits != nullptr) cross_to_host(leaving, true, out);
     if (!parts_.host_up.empty()) out.push_back(parts_.host_up[leaving]);
     cross_fabric(leaving / parts_.chips_per_host, destination / parts_.chips_per_host, flow_key,
                  is_down, out);
     if (!parts_.host_up.empty()) out.push_back(LinkId(parts_.host_up[destination].index() + 1));
+    if (parts_.exits != nullptr) cross_to_host(destination, false, out);
+  }
+
+  // Between a chip and the node of its block at which its host is attached.
+  void cross_to_host(std::uint32_t chip, bool leaves, std::vector<LinkId>& out) const {
+    const std::size_t first = out.size();
+    const NodeId in_block(chip % parts_.chips_per_block);
+    const NodeId exit =
+        parts_.exits->exit_of(NodeId(in_block.index() - in_block.index() % parts_.chips_per_host));
+    if (leaves) {
+      parts_.exits->route_out(in_block, exit, out);
+    } else {
+      parts_.exits->route_in(exit, in_block, out);
+    }
+    const std::uint32_t offset = block_of(chip) * parts_.links_per_block;
+    for (std::size_t i = first; i < out.size(); ++i) out[i] = LinkId(out[i].index() + offset);
   }
 
   std::uint32_t block_of(std::uint32_t chip) const { return chip / parts_.chips_per_block; }
@@ -136,8 +155,10 @@ void add_blocks(const BuiltTopology& block, const Joint& joint, BuiltTopology& b
   }
 }
 
-// Adds the hosts, unless chips are gateways themselves. Returns all gateways.
+// Adds the hosts, unless chips are gateways themselves. Returns all gateways. `exits`: of the
+// block, or null; `rest_of_block`: its nodes that are no chips.
 std::vector<NodeId> add_gateways(const Joint& joint, std::size_t chips_per_block,
+                                 const HostExits* exits, std::size_t rest_of_block,
                                  BuiltTopology& built, std::vector<LinkId>& host_up) {
   if (joint.chips_per_host == 1) return built.places.chips;
   const std::size_t hosts_per_block = chips_per_block / joint.chips_per_host;
@@ -148,8 +169,20 @@ std::vector<NodeId> add_gateways(const Joint& joint, std::size_t chips_per_block
           NodeKind::kHost, fmt::format("{}{}.host{}", joint.block, hosts.size() / hosts_per_block,
                                        hosts.size() % hosts_per_block)));
     }
-    host_up.push_back(built.fabric.connect(built.places.chips[chip], hosts.back(),
-                                           joint.host_bandwidth, joint.host_latency));
+    if (exits == nullptr) {
+      host_up.push_back(built.fabric.connect(built.places.chips[chip], hosts.back(),
+                                             joint.host_bandwidth, joint.host_latency));
+    } else if (chip % joint.chips_per_host == 0) {
+      const NodeId first(static_cast<std::uint32_t>(chip % chips_per_block));
+      const std::size_t block = chip / chips_per_block;
+      const NodeId exit(
+          static_cast<std::uint32_t>(built.places.chips.size() + block * rest_of_block +
+                                     exits->exit_of(first).index() - chips_per_block));
+      host_up.push_back(
+          built.fabric.connect(exit, hosts.back(), joint.host_bandwidth, joint.host_latency));
+    } else {
+      host_up.push_back(host_up.back());
+    }
   }
   return hosts;
 }
@@ -210,7 +243,12 @@ BuiltTopology join(BuiltTopology block, const Joint& joint, std::optional<BuiltT
   const LevelMembers blocks = slices ? LevelMembers::kSlice : LevelMembers::kNode;
   std::vector<Level> outer = {{.name = joint.block, .size = joint.blocks, .members = blocks}};
   if (fabric) {
-    const std::vector<NodeId> gateways = add_gateways(joint, chips_per_block, built, parts.host_up);
+    if (joint.chips_per_host > 1) {
+      parts.exits = dynamic_cast<const HostExits*>(block.router.get());
+    }
+    const std::vector<NodeId> gateways =
+        add_gateways(joint, chips_per_block, parts.exits,
+                     block.fabric.nodes().size() - chips_per_block, built, parts.host_up);
     const std::size_t places = fabric->places.chips.size();
     assert(gateways.size() <= places);
     for (std::uint32_t plane = 0; plane < joint.planes; ++plane) {

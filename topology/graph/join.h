@@ -14,8 +14,9 @@
 //
 // Gateways. With chips_per_host = 1 every chip is a gateway itself: its network card is part of its
 // link into the fabric. Otherwise a host is added for every chips_per_host consecutive chips,
-// cabled to each of them, and the host is the gateway. Gateway g takes the place of chip g of the
-// fabric. Places without a gateway are left out, with their links.
+// cabled to each of them, and the host is the gateway. Where chips reach hosts through the block
+// (host_exits.h: a PCIe box), the host is cabled to the block instead, by one link. Gateway g takes
+// the place of chip g of the fabric. Places without a gateway are left out, with their links.
 //
 // Routes. A message within a block takes the block's route. Other messages go from chip to chip
 // through the fabric, and through hosts if there are any. With rails, a message to another rail

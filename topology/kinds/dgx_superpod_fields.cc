@@ -23,15 +23,19 @@ const FieldTable<DgxSuperPodSpec>& dgx_superpod_fields() {
     table.add("nvlink_bandwidth", &Spec::nvlink_bandwidth, Limits::positive(),
               {.help = "Bandwidth of a GPU to its NVSwitch, one way.",
                .advice = "450GB/s of NVLink 4 (H100), the default; 900GB/s of NVLink 5 (B200)."});
-    table.add("nvlink_latency", &Spec::nvlink_latency, Limits::at_least(0),
-              {.help = "Latency between a GPU and its NVSwitch, either way.",
-               .advice = "0 unless given: the clusters of the catalog give it."});
+    table.add(
+        "nvlink_latency", &Spec::nvlink_latency, Limits::at_least(0),
+        {.help = "Latency between a GPU and its NVSwitch, either way.",
+         .advice =
+             "Left out of a file, that of its kind of link is assumed, and the report says so."});
     table.add("nic_bandwidth", &Spec::nic_bandwidth, Limits::positive(),
               {.help = "Bandwidth of each cable of the network, one way: of a GPU's card too.",
                .advice = "400Gbps (50GB/s) of NDR, the default."});
-    table.add("network_link_latency", &Spec::network_link_latency, Limits::at_least(0),
-              {.help = "Latency of each link of the network.",
-               .advice = "0 unless given: the clusters of the catalog give it."});
+    table.add(
+        "network_link_latency", &Spec::network_link_latency, Limits::at_least(0),
+        {.help = "Latency of each link of the network.",
+         .advice =
+             "Left out of a file, that of its kind of link is assumed, and the report says so."});
     table.add("switch_ports", &Spec::switch_ports, Limits::between(2, 1024),
               {.help = "Ports of each switch.",
                .advice = "Larger switches reach more GPUs before a core tier is needed."});

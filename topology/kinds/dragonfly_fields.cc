@@ -31,12 +31,16 @@ const FieldTable<DragonflySpec>& dragonfly_fields() {
               {.help = "Bandwidth of a link inside a group, one way.", .required = true});
     table.add("global_bandwidth", &Spec::global_bandwidth, Limits::positive(),
               {.help = "Bandwidth of a link between groups, one way.", .required = true});
-    table.add("local_latency", &Spec::local_latency, Limits::at_least(0),
-              {.help = "Latency of host and local links.",
-               .advice = "0 unless given: the clusters of the catalog give it."});
-    table.add("global_latency", &Spec::global_latency, Limits::at_least(0),
-              {.help = "Latency of a link between groups.",
-               .advice = "0 unless given: the clusters of the catalog give it."});
+    table.add(
+        "local_latency", &Spec::local_latency, Limits::at_least(0),
+        {.help = "Latency of host and local links.",
+         .advice =
+             "Left out of a file, that of its kind of link is assumed, and the report says so."});
+    table.add(
+        "global_latency", &Spec::global_latency, Limits::at_least(0),
+        {.help = "Latency of a link between groups.",
+         .advice =
+             "Left out of a file, that of its kind of link is assumed, and the report says so."});
     table.add("switch_ports", &Spec::switch_ports, Limits::at_least(1),
               {.help = "Ports of a router.",
                .rules = "Hosts, local and global links fit.",

@@ -21,9 +21,11 @@ const FieldTable<FatTreeSpec>& fat_tree_fields() {
                .advice = "1 is full bisection."});
     table.add("link_bandwidth", &Spec::link_bandwidth, Limits::positive(),
               {.help = "Bandwidth of each link, one way.", .required = true});
-    table.add("link_latency", &Spec::link_latency, Limits::at_least(0),
-              {.help = "Latency of each link.",
-               .advice = "0 unless given: the clusters of the catalog give it."});
+    table.add(
+        "link_latency", &Spec::link_latency, Limits::at_least(0),
+        {.help = "Latency of each link.",
+         .advice =
+             "Left out of a file, that of its kind of link is assumed, and the report says so."});
     add_routing(table, &Spec::routing);
     return table;
   }();

@@ -23,9 +23,11 @@ const FieldTable<LeafSpineSpec>& leaf_spine_fields() {
     table.add("oversubscription", &Spec::oversubscription, Limits::between(1, 1 << 16),
               {.help = "Bandwidth down over bandwidth up of a leaf.",
                .advice = "Above 1 the uplinks are thinner: cheaper, and slower between leaves."});
-    table.add("link_latency", &Spec::link_latency, Limits::at_least(0),
-              {.help = "Latency of each link.",
-               .advice = "0 unless given: the clusters of the catalog give it."});
+    table.add(
+        "link_latency", &Spec::link_latency, Limits::at_least(0),
+        {.help = "Latency of each link.",
+         .advice =
+             "Left out of a file, that of its kind of link is assumed, and the report says so."});
     table.add("switch_ports", &Spec::switch_ports, Limits::at_least(1),
               {.help = "Ports of a switch.",
                .rules = "Hosts, spines and leaves fit.",

@@ -14,9 +14,11 @@ const FieldTable<NvlinkDomainSpec>& nvlink_domain_fields() {
     table.add("gpu_bandwidth", &Spec::gpu_bandwidth, Limits::positive(),
               {.help = "Bandwidth of all links of a GPU together, one way.",
                .advice = "300GB/s of A100, 450GB/s of H100, 900GB/s of B200."});
-    table.add("link_latency", &Spec::link_latency, Limits::at_least(0),
-              {.help = "Latency between a GPU and a switch, either way.",
-               .advice = "0 unless given: the clusters of the catalog give it."});
+    table.add(
+        "link_latency", &Spec::link_latency, Limits::at_least(0),
+        {.help = "Latency between a GPU and a switch, either way.",
+         .advice =
+             "Left out of a file, that of its kind of link is assumed, and the report says so."});
     table.add(
         "links_per_switch", &Spec::links_per_switch,
         {.help = "Links of each GPU to each switch: 5,4,4,5 in an HGX H100. Empty: one crossbar.",

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "topology/graph/host_exits.h"
 #include "topology/graph/levels.h"
 #include "topology/kinds/spec_checks.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 constexpr int kTwoSockets = 2;
 
-class PcieBoxRouter : public Router {
+class PcieBoxRouter : public Router, public HostExits {
  public:
   // Ids of upward links. The downward link has the next id.
   struct Tables {
@@ -21,6 +22,7 @@ class PcieBoxRouter : public Router {
     std::vector<LinkId> gpu_up;
     std::vector<LinkId> switch_up;
     std::vector<LinkId> across;  // by socket: to the other socket
+    std::vector<NodeId> sockets;
   };
 
   explicit PcieBoxRouter(Tables tables) : tables_(std::move(tables)) {}
@@ -42,7 +44,24 @@ class PcieBoxRouter : public Router {
     out.push_back(down(tables_.gpu_up[to.index()]));
   }
 
+  NodeId exit_of(NodeId chip) const override { return tables_.sockets[socket_of(chip)]; }
+
+  void route_out(NodeId chip, NodeId exit, std::vector<LinkId>& out) const override {
+    out.push_back(tables_.gpu_up[chip.index()]);
+    out.push_back(tables_.switch_up[chip.index() / tables_.gpus_per_switch]);
+    if (exit != exit_of(chip)) out.push_back(tables_.across[socket_of(chip)]);
+  }
+
+  void route_in(NodeId exit, NodeId chip, std::vector<LinkId>& out) const override {
+    if (exit != exit_of(chip)) out.push_back(tables_.across[1 - socket_of(chip)]);
+    out.push_back(down(tables_.switch_up[chip.index() / tables_.gpus_per_switch]));
+    out.push_back(down(tables_.gpu_up[chip.index()]));
+  }
+
  private:
+  std::uint32_t socket_of(NodeId chip) const {
+    return chip.index() / tables_.gpus_per_switch / tables_.switches_per_socket;
+  }
   static LinkId down(LinkId up) { return LinkId(up.index() + 1); }
 
   Tables tables_;
@@ -76,6 +95,7 @@ BuiltTopology build(const PcieBoxSpec& spec) {
   for (int socket = 0; socket < spec.sockets; ++socket) {
     sockets.push_back(built.fabric.add(NodeKind::kHost, fmt::format("socket{}", socket)));
   }
+  tables.sockets = sockets;
   for (int number = 0; number < switches; ++number) {
     const NodeId pcie_switch = built.fabric.add(NodeKind::kSwitch, fmt::format("switch{}", number));
     for (int gpu = 0; gpu < spec.gpus_per_switch; ++gpu) {

@@ -7,7 +7,8 @@
 //     gpu0 gpu1  gpu2 gpu3   gpu4 gpu5  gpu6 gpu7    gpu_bandwidth (PCIe 4 x16: 32 GB/s, one way)
 //
 // Two GPUs have one route: up to the first node that they share, and down. The route between GPUs
-// of different sockets uses the link between the sockets.
+// of different sockets uses the link between the sockets. A GPU has this one slot: to a network
+// card of its host (composed.h) it goes by its switch and its socket, too (host_exits.h).
 //
 // Levels of Places: gpu (of a switch), pcie_switch, socket. Levels of one member are left out.
 

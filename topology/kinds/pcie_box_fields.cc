@@ -19,9 +19,11 @@ const FieldTable<PcieBoxSpec>& pcie_box_fields() {
     table.add("socket_bandwidth", &Spec::socket_bandwidth, Limits::positive(),
               {.help = "Bandwidth between the two sockets, one way.",
                .advice = "Machines differ much; the default is assumed."});
-    table.add("link_latency", &Spec::link_latency, Limits::at_least(0),
-              {.help = "Latency of each link.",
-               .advice = "0 unless given: the clusters of the catalog give it."});
+    table.add(
+        "link_latency", &Spec::link_latency, Limits::at_least(0),
+        {.help = "Latency of each link.",
+         .advice =
+             "Left out of a file, that of its kind of link is assumed, and the report says so."});
     return table;
   }();
   return kTable;

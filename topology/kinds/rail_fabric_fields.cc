@@ -19,9 +19,11 @@ const FieldTable<RailFabricSpec>& rail_fabric_fields() {
     table.add("nic_bandwidth", &Spec::nic_bandwidth, Limits::positive(),
               {.help = "Bandwidth of each cable, one way.",
                .advice = "400Gbps (50GB/s) of NDR, the default."});
-    table.add("link_latency", &Spec::link_latency, Limits::at_least(0),
-              {.help = "Latency of each link.",
-               .advice = "0 unless given: the clusters of the catalog give it."});
+    table.add(
+        "link_latency", &Spec::link_latency, Limits::at_least(0),
+        {.help = "Latency of each link.",
+         .advice =
+             "Left out of a file, that of its kind of link is assumed, and the report says so."});
     table.add("switch_ports", &Spec::switch_ports, Limits::between(2, 1024),
               {.help = "Ports of each switch."});
     table.add("spines", &Spec::spines, Limits::at_least(1),

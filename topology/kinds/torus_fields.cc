@@ -24,9 +24,11 @@ const FieldTable<TorusSpec>& torus_fields() {
               {.help = "Bandwidth of a link between neighbours, one way.",
                .advice = "90GB/s of v5p.",
                .required = true});
-    table.add("link_latency", &Spec::link_latency, Limits::at_least(0),
-              {.help = "Latency of a hop.",
-               .advice = "0 unless given: the clusters of the catalog give it."});
+    table.add(
+        "link_latency", &Spec::link_latency, Limits::at_least(0),
+        {.help = "Latency of a hop.",
+         .advice =
+             "Left out of a file, that of its kind of link is assumed, and the report says so."});
     return table;
   }();
   return kTable;

@@ -37,9 +37,11 @@ const FieldTable<TpuSliceSpec>& tpu_slice_fields() {
     table.add(
         "link_bandwidth", &Spec::link_bandwidth, Limits::positive(),
         {.help = "Bandwidth of a link between neighbours, one way.", .unset = "the generation's"});
-    table.add("link_latency", &Spec::link_latency, Limits::at_least(0),
-              {.help = "Latency of a hop.",
-               .advice = "0 unless given: the clusters of the catalog give it."});
+    table.add(
+        "link_latency", &Spec::link_latency, Limits::at_least(0),
+        {.help = "Latency of a hop.",
+         .advice =
+             "Left out of a file, that of its kind of link is assumed, and the report says so."});
     table.add("optical_latency", &Spec::optical_latency, Limits::at_least(0),
               {.help = "Latency of a hop between cubes, over optical switches.",
                .rules = "v4 and v5p only.",

@@ -134,8 +134,13 @@ class Refiner {
     for (int round = 0; round < kMostRounds; ++round) {
       bool changed = false;
       const SearchPlace& place = benches_[chain.now.place]->place();
-      for (const PlanMoves& moves :
-           moves_of(chain.now.plan, place.base.model, place.places, settled_)) {
+      std::vector<PlanMoves> all =
+          moves_of(chain.now.plan, place.base.model, place.places, settled_);
+      if (!chain.now.leaves_headroom) {  // first what makes room
+        std::ranges::stable_partition(
+            all, [](const PlanMoves& moves) { return moves.key.starts_with("offload_"); });
+      }
+      for (const PlanMoves& moves : all) {
         if (is_over()) return;
         changed = try_all(moves, chain) || changed;
       }
@@ -202,11 +207,12 @@ class Refiner {
     return Duration(std::llround(static_cast<double>(now.step.count()) * (1 - kLeastGain)));
   }
 
-  // A plan that needs more is not better.
+  // What a change may need at least: a plan that does not fit has to need less.
   Bytes most_memory(const FoundPlan& now) const {
-    const PlanBench& bench = *benches_[now.place];
+    PlanBench& bench = *benches_[now.place];
     if (now.leaves_headroom) return bench.usable(now.plan, options_);
-    return now.fits ? bench.capacity() : std::max(bench.capacity(), now.peak);
+    if (now.fits) return bench.capacity();
+    return std::max(bench.capacity(), bench.memory(now.plan) - Bytes(1));
   }
 
   void run(std::size_t place, std::optional<Duration> most, Bytes most_memory, Trial& trial) const {

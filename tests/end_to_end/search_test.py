@@ -217,7 +217,7 @@ class SearchTest(StepsimTest):
         self.assertEqual(result["considered"], result["simulated"] + sum(result["excluded"].values()))
 
     def test_a_plan_that_fits_comes_soon(self):
-        result = self.result(*QUESTION, "--time-limit", "5s")
+        result = self.result(*QUESTION, "--time-limit", "20s")
         self.assertEqual(result["outcome"], "found")
         self.assertTrue(result["answer"]["fits"])
         self.assertLess(result["bound_gap"], 1)

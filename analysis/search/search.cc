@@ -252,9 +252,10 @@ class Search {
   void leave_out(std::size_t place, std::uint64_t from, std::uint64_t end) {
     const auto known = static_cast<std::uint64_t>(
         std::distance(first_.lower_bound({place, from}), first_.lower_bound({place, end})));
+    if (end - from == known) return;
     result_.considered += end - from - known;
     result_.excluded["not reached"] += end - from - known;
-    if (end - from > known) has_unbounded_ = true;
+    has_unbounded_ = true;
     left_out_[{place, from}] = end;
   }
   bool is_left_out(std::size_t place, std::uint64_t number) const {
@@ -401,7 +402,8 @@ class Search {
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
       const Candidate& candidate = candidates_[i];
-      if (candidate.is_done || is_too_slow(candidate) || !is_roomy(candidate)) continue;
+      if (candidate.is_done || !candidate.is_close) continue;
+      if (is_too_slow(candidate) || !is_roomy(candidate)) continue;
       if (takes_until(candidate) >= until) continue;
       if (!best || bound_of(candidate) < bound_of(candidates_[*best])) best = i;
     }
@@ -416,7 +418,7 @@ class Search {
     const std::uint64_t before = result_.simulated;
     const SearchClock::time_point begin = SearchClock::now();
     simulate({candidate});
-    if (result_.simulated == before) return;
+    if (result_.simulated == before || candidates_[candidate].passes == 0) return;
     const double seconds = std::chrono::duration<double>(SearchClock::now() - begin).count();
     const double of_pass = seconds / static_cast<double>(candidates_[candidate].passes);
     seconds_of_pass_ = seconds_of_pass_ == 0 ? of_pass : std::min(seconds_of_pass_, of_pass);

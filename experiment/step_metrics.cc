@@ -58,16 +58,6 @@ double flops_not_trained(const Experiment& experiment) {
   return (2 * frozen - 6 * trained) * tokens;
 }
 
-double model_flops_of(const Experiment& experiment, AttentionFlops convention) {
-  const ParallelPlan& plan = experiment.plan;
-  if (plan.is_inference()) {
-    return static_cast<double>(plan.dp) * inference_flops(experiment.model, requests_of(plan));
-  }
-  return model_flops(experiment.model, plan.global_batch, plan.sequence, convention,
-                     plan.document_length) -
-         flops_not_trained(experiment);
-}
-
 PassMetrics measure_pass(const Experiment& experiment, const SimulationResult& result) {
   const ParallelPlan& plan = experiment.plan;
   const ModelSpec& model = experiment.model;
@@ -87,6 +77,16 @@ PassMetrics measure_pass(const Experiment& experiment, const SimulationResult& r
 
 }  // namespace
 
+double step_flops(const Experiment& experiment, AttentionFlops convention) {
+  const ParallelPlan& plan = experiment.plan;
+  if (plan.is_inference()) {
+    return static_cast<double>(plan.dp) * inference_flops(experiment.model, requests_of(plan));
+  }
+  return model_flops(experiment.model, plan.global_batch, plan.sequence, convention,
+                     plan.document_length) -
+         flops_not_trained(experiment);
+}
+
 StepMetrics measure(const Experiment& experiment, const SimulationResult& result,
                     AttentionFlops convention) {
   const ParallelPlan& plan = experiment.plan;
@@ -95,7 +95,7 @@ StepMetrics measure(const Experiment& experiment, const SimulationResult& result
   metrics.convention = convention;
   metrics.chips = plan.ranks();
   metrics.peak_per_chip = experiment.cluster.chip.peak_of(plan.type);
-  metrics.model_flops = model_flops_of(experiment, convention);
+  metrics.model_flops = step_flops(experiment, convention);
 
   const double seconds = to_seconds(result.step_time);
   const auto chips = static_cast<double>(metrics.chips);

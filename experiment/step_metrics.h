@@ -52,6 +52,9 @@ struct StepMetrics {
   std::optional<ExpertBalance> experts{};  // set if the load is uneven or capacity is limited
 };
 
+// Returns the model FLOPs of a step: without those of weights that are not trained.
+double step_flops(const Experiment& experiment, AttentionFlops convention);
+
 // REQUIRES: result.step_time > 0.
 StepMetrics measure(const Experiment& experiment, const SimulationResult& result,
                     AttentionFlops convention = AttentionFlops::kCausal);

@@ -19,11 +19,16 @@ bool holds(const IntervalEntry& entry, PredictedMetric metric, const Situation& 
 }  // namespace
 
 Situation situation_of(const Experiment& experiment, std::uint32_t chips_per_node) {
+  return situation_of(experiment, experiment.plan, chips_per_node);
+}
+
+Situation situation_of(const Experiment& experiment, const ParallelPlan& plan,
+                       std::uint32_t chips_per_node) {
   constexpr std::int64_t kHalfPrecision = 16;
   return {.own_kernels = experiment.cluster.chip.kernel_constants_of.empty(),
           .experts = experiment.model.experts.routed > 0,
-          .across_nodes = experiment.plan.ranks() > std::int64_t{chips_per_node},
-          .narrow = bits_of(experiment.plan.type) < kHalfPrecision};
+          .across_nodes = plan.ranks() > std::int64_t{chips_per_node},
+          .narrow = bits_of(plan.type) < kHalfPrecision};
 }
 
 std::string text_of(const Situation& situation) {
@@ -40,6 +45,42 @@ std::optional<Interval> interval_of(const std::vector<IntervalEntry>& entries,
       entries, [&](const IntervalEntry& entry) { return holds(entry, metric, situation); });
   if (found == entries.end()) return std::nullopt;
   return Interval{.low = found->low * predicted, .high = found->high * predicted};
+}
+
+std::string_view name_of(FitCertainty certainty) {
+  switch (certainty) {
+    case FitCertainty::kNo:
+      return "no";
+    case FitCertainty::kLikely:
+      return "likely";
+    case FitCertainty::kSure:
+      break;
+  }
+  return "sure";
+}
+
+FitCertainty certainty_of(Bytes peak, const std::optional<Interval>& interval, Bytes capacity) {
+  if (peak > capacity) return FitCertainty::kNo;
+  return leaves({}, peak, interval, capacity) ? FitCertainty::kSure : FitCertainty::kLikely;
+}
+
+bool leaves(const Headroom& headroom, Bytes peak, const std::optional<Interval>& interval,
+            Bytes capacity) {
+  const auto all = static_cast<double>(capacity.value());
+  if (headroom.share) return static_cast<double>(peak.value()) <= (1 - *headroom.share) * all;
+  return peak <= capacity && (!interval || interval->high <= all);
+}
+
+Bytes largest_peak(const Headroom& headroom, const std::optional<Interval>& of_one,
+                   Bytes capacity) {
+  const auto all = static_cast<double>(capacity.value());
+  double most = all;
+  if (headroom.share) {
+    most = (1 - *headroom.share) * all;
+  } else if (of_one) {
+    most = std::min(all, all / of_one->high);
+  }
+  return Bytes(static_cast<std::int64_t>(most) + 1);
 }
 
 }  // namespace stepsim

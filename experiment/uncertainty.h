@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "sim/base/units.h"
 
 namespace stepsim {
 
@@ -24,6 +26,9 @@ struct Situation {
   friend bool operator==(const Situation&, const Situation&) = default;
 };
 Situation situation_of(const Experiment& experiment, std::uint32_t chips_per_node);
+// The same of a plan in the place of the experiment's own.
+Situation situation_of(const Experiment& experiment, const ParallelPlan& plan,
+                       std::uint32_t chips_per_node);
 std::string text_of(const Situation& situation);  // "own kernels, dense, across nodes, 16 bits"
 
 enum class PredictedMetric : std::uint8_t { kStepTime, kMemory };
@@ -49,5 +54,24 @@ struct Interval {
 std::optional<Interval> interval_of(const std::vector<IntervalEntry>& entries,
                                     PredictedMetric metric, const Situation& situation,
                                     double predicted);
+
+// Whether a plan fits in the memory of its chips, and how sure that is. kNo: the prediction is
+// above the capacity. kLikely: it is not, but the upper end of its interval is. kSure: neither is,
+// or nothing is known of how far predictions are off.
+enum class FitCertainty : std::uint8_t { kNo, kLikely, kSure };
+std::string_view name_of(FitCertainty certainty);  // "no", "likely", "sure"
+FitCertainty certainty_of(Bytes peak, const std::optional<Interval>& interval, Bytes capacity);
+
+// Headroom is what must stay free of the memory of a chip: a share of it (0 to 1), or as much as
+// the upper end of the interval says (unset).
+struct Headroom {
+  std::optional<double> share{};
+};
+// Returns whether a peak leaves it.
+bool leaves(const Headroom& headroom, Bytes peak, const std::optional<Interval>& interval,
+            Bytes capacity);
+// Returns the largest peak that leaves it, or a byte more. `of_one`: the interval of a prediction
+// of 1.
+Bytes largest_peak(const Headroom& headroom, const std::optional<Interval>& of_one, Bytes capacity);
 
 }  // namespace stepsim

@@ -46,6 +46,38 @@ Json point_of_plan(const JsonFields& found) {
   return point;
 }
 
+// "sure to fit", "likely to fit", "does not fit".
+std::string words_of_fit(const JsonFields& found) {
+  if (!found.truth("fits")) return "does not fit";
+  return found.has("fits_certainty") ? found.text("fits_certainty") + " to fit" : "fits";
+}
+
+// Why there is no plan that is sure to fit; "" if there is one.
+std::string words_of_outcome(const JsonFields& fields) {
+  if (!fields.has("outcome")) return fields.objects("best").empty() ? "No plan was found." : "";
+  const std::string outcome = fields.text("outcome");
+  if (outcome == "nothing fits")
+    return "Nothing fits: no plan of the space leaves the headroom that was asked for.";
+  if (outcome == "not fast enough") return "No plan that fits is as fast as asked.";
+  if (outcome == "likely") return "No plan was found that is sure to fit; this one is likely to.";
+  if (outcome != "not known") return "";
+  const JsonFields excluded = fields.object("excluded");
+  return fmt::format("Not known: no plan that fits was found, and {} of {} plans were not reached.",
+                     shown_number(excluded.number("not reached")).text,
+                     shown_number(fields.number("considered")).text);
+}
+
+// " over tp, dp": the keys of the space.
+std::string words_of_keys(const JsonFields& fields) {
+  std::string words;
+  if (!fields.has("searched_keys")) return words;
+  for (const Json& key : fields.json().at("searched_keys")) {
+    if (!key.is_string()) continue;
+    words += (words.empty() ? " over " : ", ") + words_of_key(key.get<std::string>());
+  }
+  return words;
+}
+
 PageTable plans_table(const JsonFields& fields, const std::string& key, std::string caption) {
   PageTable table{.caption = std::move(caption)};
   table.columns = {"plan", "step", "8 of 10 such runs", "peak", "MFU", "chips", "command"};
@@ -132,21 +164,23 @@ std::string search_page(const Json& result) {
                             objective == "step" ? "step time" : objective));
   page.section("answer", "The answer");
   const double gap = fields.number("bound_gap");
-  if (best.empty()) {
-    page.paragraph("No plan was found.");
-  } else {
-    const JsonFields& first = best.front();
+  const bool has_answer = fields.has("answer");  // results of 0.1 have none
+  if (const std::string words = words_of_outcome(fields); !words.empty()) page.paragraph(words);
+  if (has_answer || !best.empty()) {
+    const JsonFields first = has_answer ? fields.object("answer") : best.front();
+    const std::string path = has_answer ? "answer." : "best[0].";
     page.facts(
-        {{"best step", shown_seconds(first.number("step_time_s"), "best[0].step_time_s"),
+        {{has_answer || first.truth("fits") ? "best step" : "step",
+          shown_seconds(first.number("step_time_s"), path + "step_time_s"),
           words_of_plan(first.object("plan"))},
-         {"peak memory", shown_bytes(first.number("peak_bytes"), "best[0].peak_bytes"),
-          first.truth("fits") ? "fits" : "does not fit"},
+         {"peak memory", shown_bytes(first.number("peak_bytes"), path + "peak_bytes"),
+          words_of_fit(first)},
          {"MFU",
-          shown_percent(first.number("model_flops_utilization"), "best[0].model_flops_utilization"),
+          shown_percent(first.number("model_flops_utilization"), path + "model_flops_utilization"),
           ""},
          {"proof",
           {gap == 0 ? "proven best" : "not proven"},
-          gap == 0 ? "no plan of the space is better"
+          gap == 0 ? "no plan of the space is better" + words_of_keys(fields)
                    : fmt::format("another may be up to {} better", shown_percent(gap).text)}});
     if (first.has("run")) page.command(first.text("run"));
   }

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "experiment/build_cluster.h"
 #include "experiment/experiment.h"
+#include "experiment/fastest_layout.h"
 #include "experiment/pass_dispatch.h"
 #include "proto/assumed_links.h"
 #include "proto/catalog/catalog.h"
@@ -253,13 +255,16 @@ void take_published_types(bool gives_type, const ChipSpec& chip, Experiment& exp
 }
 
 // Works out layout=balanced, if the sizes that it needs make sense.
-void balance(Experiment& experiment, ProblemList& problems) {
+void balance(const std::optional<BuiltTopology>& built, Experiment& experiment,
+             const ProblemList& problems) {
   ParallelPlan& plan = experiment.plan;
   if (!plan.balanced || !problems.empty() || plan.sequence < 1 || plan.pp < 1) return;
   if (!check(experiment.model).empty() || !check_schedule(plan).empty()) return;
   if (stages_of(plan) > experiment.model.layers) return;  // reported with the plan's problems
-  plan.layout = balanced_layout(plan, experiment.model);
   plan.balanced = false;
+  plan.layout = balanced_layout(plan, experiment.model);
+  if (!built || !check(experiment, built->places).empty()) return;
+  plan.layout = fastest_layout(experiment, cluster_for_steps(experiment));
 }
 
 // Chooses dispatch=auto where the plan doesn't say how tokens travel and its software would.
@@ -352,7 +357,7 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message,
       if (has_cluster) {
         take_published_types(message.plan().has_dtype(), experiment.cluster.chip, experiment);
       }
-      balance(experiment, problems);
+      balance(built, experiment, problems);
       const bool may_choose = built && problems.empty() && !message.plan().has_dispatch();
       if (may_choose) choose_dispatch(built->places, experiment);
     }

@@ -376,13 +376,28 @@ class Report : private ReportText {
     line("{}", current);
   }
 
+  std::string sureness(Bytes peak, Bytes capacity) const {
+    switch (certainty_of(peak, report_.peak_bytes, capacity)) {
+      case FitCertainty::kSure:
+        return ": sure to fit";
+      case FitCertainty::kLikely:
+        return ": not sure to fit";
+      case FitCertainty::kNo:
+        break;
+    }
+    return "";
+  }
+
   void memory() {
     const SimulationResult& result = run_.result;
     const MemoryPeak& peak = result.memory_peaks[result.peak_rank.index()];
     const Bytes capacity = run_.cluster.chip.memory_capacity;
     const std::string where = rank_text(result.peak_rank, run_.graph);
     if (peak.bytes <= capacity) {
-      section("Memory", fmt::format("{}: {} of {} ({:.1f} %) on {}", paint("fits", Paint::kGood),
+      const bool is_sure =
+          certainty_of(peak.bytes, report_.peak_bytes, capacity) == FitCertainty::kSure;
+      section("Memory", fmt::format("{}: {} of {} ({:.1f} %) on {}",
+                                    is_sure ? paint("fits", Paint::kGood) : "likely fits",
                                     to_text(peak.bytes), to_text(capacity),
                                     100 * static_cast<double>(peak.bytes.value()) /
                                         static_cast<double>(capacity.value()),
@@ -396,6 +411,12 @@ class Report : private ReportText {
       line("  needs {} of {} at {}; {} of {} ranks need too much", to_text(peak.bytes),
            to_text(capacity), to_text(peak.at.since_start), grouped(too_large),
            grouped(static_cast<std::int64_t>(result.memory_peaks.size())));
+    }
+    if (report_.peak_bytes) {
+      wrapped(2, fmt::format("{} to {} in 8 of 10 such runs{}",
+                             to_text(Bytes(std::llround(report_.peak_bytes->low))),
+                             to_text(Bytes(std::llround(report_.peak_bytes->high))),
+                             sureness(peak.bytes, capacity)));
     }
     std::vector<Row> all;
     for (std::size_t i = 0; i < kMemoryCategories; ++i) {

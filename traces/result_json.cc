@@ -136,6 +136,8 @@ std::string memory_json(const StepReport& report) {
   }
   object.add("capacity_bytes", capacity);
   object.add("fits", peak.bytes <= capacity ? "true" : "false");
+  object.add("fits_certainty",
+             json_quoted(name_of(certainty_of(peak.bytes, report.peak_bytes, capacity))));
   object.add("peak_rank", std::to_string(run.result.peak_rank.index()));
   object.add("peak_time_s", peak.at.since_start);
   object.add("by_category_bytes", categories.text());

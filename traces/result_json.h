@@ -11,10 +11,10 @@
 //                           ...}...]: published_report.h; absent where nothing was published
 //   breakdown_s             {compute, exposed_communication {tp, cp, ...}, bubble, idle}
 //   critical_path           [{label, duration_s}...], longest first
-//   memory                  {peak_bytes, capacity_bytes, fits, peak_rank, peak_time_s,
-//                           by_category_bytes, peak_op}: of the rank that needs most, at its peak;
-//                           by_stage: the same of each pipeline stage, [{stage, rank, peak_bytes,
-//                           peak_time_s, peak_op}...]
+//   memory                  {peak_bytes, capacity_bytes, fits, fits_certainty, peak_rank,
+//                           peak_time_s, by_category_bytes, peak_op}: of the rank that needs most,
+//                           at its peak; by_stage: the same of each pipeline stage, [{stage, rank,
+//                           peak_bytes, peak_time_s, peak_op}...]
 //   links                   [{name, utilization, bytes}...]: the ten busiest
 //   bytes_by_axis           sent by all ranks in a step
 //   experiment              what was run: proto/experiment_record.h; absent if it isn't known

@@ -4,6 +4,7 @@
 
 #include "analysis/step/finished_run.h"
 #include "experiment/build_cluster.h"
+#include "schedules/plan/plan_schedule.h"
 #include "sim/hardware/group_links.h"
 
 namespace stepsim {
@@ -48,11 +49,28 @@ std::vector<Problem> PlanBench::problems_of(const ParallelPlan& plan) const {
   return check(plan, place_.base.model, place_.base.cluster, place_.places);
 }
 
-ParallelPlan PlanBench::plan(std::uint64_t number) const {
-  return *place_.space
-              .plan(number, place_.base.plan, place_.base.model,
-                    static_cast<std::int64_t>(place_.places.chips.size()))
-              .plan;
+ParallelPlan PlanBench::plan(std::uint64_t number) {
+  return settled(*place_.space
+                      .draft(number, place_.base.plan, place_.base.model,
+                             static_cast<std::int64_t>(place_.places.chips.size()))
+                      .plan);
+}
+
+ParallelPlan PlanBench::settled(ParallelPlan plan) {
+  if (!plan.balanced || plan.pp < 1) return balanced(std::move(plan), place_.base.model);
+  const PipelineKey key{plan.pp, chunks_of(plan), placement_of(plan)};
+  {
+    const std::scoped_lock lock(mutex_);
+    if (const auto known = layouts_.find(key); known != layouts_.end()) {
+      plan.balanced = false;
+      plan.layout = known->second;
+      return plan;
+    }
+  }
+  plan = balanced(std::move(plan), place_.base.model);
+  const std::scoped_lock lock(mutex_);
+  layouts_.emplace(key, plan.layout);
+  return plan;
 }
 
 std::optional<Problem> PlanBench::problem_of(const ParallelPlan& plan) const {
@@ -104,6 +122,30 @@ SimulatedPlan PlanBench::simulated(const ParallelPlan& plan, const SearchOptions
   }
 }
 
+// No pass of inference is among the measured runs from which intervals come.
+std::optional<Interval> PlanBench::interval(PredictedMetric metric, const ParallelPlan& plan,
+                                            double predicted, const SearchOptions& options) const {
+  if (plan.is_inference()) return std::nullopt;
+  const Situation situation = situation_of(place_.base, plan, chips_per_node(place_.places));
+  return interval_of(options.intervals, metric, situation, predicted);
+}
+
+Bytes PlanBench::usable(const ParallelPlan& plan, const SearchOptions& options) const {
+  return largest_peak(options.headroom, interval(PredictedMetric::kMemory, plan, 1, options),
+                      capacity());
+}
+
+Duration PlanBench::least_step() const {
+  const Experiment& base = place_.base;
+  const auto may_differ = [](const Dimension& dimension) { return dimension.key == "dtype"; };
+  const bool drops = base.model.experts.capacity_factor > 0;
+  if (drops || std::ranges::any_of(place_.space.dimensions(), may_differ)) return {};
+  const double flops = static_cast<double>(place_.places.chips.size()) *
+                       base.cluster.chip.peak_of(base.plan.type).value();
+  const double seconds = step_flops(base, AttentionFlops::kCausal) / flops;
+  return Duration(static_cast<std::int64_t>(seconds * kPicosecondsPerSecond));
+}
+
 PlanBench::HardwareKey PlanBench::key_of(const ParallelPlan& plan) const {
   const std::optional<PowerLimit>& power = place_.base.cluster.chip.power;
   const bool differ = power && power->energy_spread > 0;
@@ -130,13 +172,20 @@ FoundPlan PlanBench::found(const Experiment& experiment, const Cluster& cluster,
   const SimulatedStep& run = done.runs.front();
   const SimulationResult& result = run.result;
   const FinishedRun finished{experiment, cluster, done.graph, run.options, run.result, run.metrics};
-  const Situation situation = situation_of(experiment, chips_per_node(cluster.places));
-  return {.plan = experiment.plan,
+  const ParallelPlan& plan = experiment.plan;
+  const Bytes peak = result.memory_peaks[result.peak_rank.index()].bytes;
+  const std::optional<Interval> peak_interval =
+      interval(PredictedMetric::kMemory, plan, static_cast<double>(peak.value()), options);
+  const bool all_fit = fits(finished);  // hosts, too
+  return {.plan = plan,
           .step = result.step_time,
-          .step_interval_s = interval_of(options.intervals, PredictedMetric::kStepTime, situation,
-                                         to_seconds(result.step_time)),
-          .peak = result.memory_peaks[result.peak_rank.index()].bytes,
-          .fits = fits(finished),
+          .step_interval_s =
+              interval(PredictedMetric::kStepTime, plan, to_seconds(result.step_time), options),
+          .peak = peak,
+          .peak_interval_bytes = peak_interval,
+          .fits = all_fit,
+          .certainty = all_fit ? certainty_of(peak, peak_interval, capacity()) : FitCertainty::kNo,
+          .leaves_headroom = all_fit && leaves(options.headroom, peak, peak_interval, capacity()),
           .mfu = run.metrics.model_flops_utilization,
           .chips = run.metrics.chips,
           .cost = cost(result.step_time, run.metrics.chips),

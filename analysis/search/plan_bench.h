@@ -9,11 +9,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <tuple>
 #include <vector>
 
-#include "analysis/search/plan_bounds.h"
 #include "analysis/search/plan_helper.h"
 #include "analysis/search/search.h"
+#include "experiment/plan_bounds.h"
 #include "experiment/simulate_experiment.h"
 
 namespace stepsim {
@@ -26,7 +27,9 @@ class PlanBench {
   explicit PlanBench(const SearchPlace& place) : place_(place) {}
 
   // Returns the plan of a number of the space. REQUIRES: there is one (PlanOrReason).
-  ParallelPlan plan(std::uint64_t number) const;
+  ParallelPlan plan(std::uint64_t number);
+  // Works out layout=balanced like balanced() (search_space.h), once for equal pipelines.
+  ParallelPlan settled(ParallelPlan plan);
 
   // Returns the first problem; unset: the plan can run.
   std::optional<Problem> problem_of(const ParallelPlan& plan) const;
@@ -46,6 +49,11 @@ class PlanBench {
                           std::optional<Duration> most_step = {});
 
   Bytes capacity() const { return place_.base.cluster.chip.memory_capacity; }
+  // Returns the largest peak of a plan that leaves the headroom.
+  Bytes usable(const ParallelPlan& plan, const SearchOptions& options) const;
+  // Returns a time that no plan of the place is faster than: its model FLOPs at the peak of all
+  // chips. Zero where that is no bound: plans may compute in several types, or drop tokens.
+  Duration least_step() const;
   const SearchPlace& place() const { return place_; }
   double cost(Duration step, std::int64_t chips) const;  // of a step
 
@@ -67,11 +75,16 @@ class PlanBench {
 
   HardwareKey key_of(const ParallelPlan& plan) const;
   Hardware& hardware(const ParallelPlan& plan);
+  std::optional<Interval> interval(PredictedMetric metric, const ParallelPlan& plan,
+                                   double predicted, const SearchOptions& options) const;
   FoundPlan found(const Experiment& experiment, const Cluster& cluster,
                   const SimulatedExperiment& done, const SearchOptions& options) const;
 
+  using PipelineKey = std::tuple<std::int64_t, std::int64_t, Placement>;  // ranks, chunks
+
   const SearchPlace& place_;
-  std::mutex mutex_;  // guards hardware_
+  std::mutex mutex_;  // guards the rest
+  std::map<PipelineKey, std::vector<std::int64_t>> layouts_;
   std::map<HardwareKey, std::unique_ptr<Hardware>> hardware_;
 };
 

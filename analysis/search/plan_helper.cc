@@ -41,11 +41,13 @@ std::string optional_text(const std::optional<Number>& number) {
 }
 
 std::string text_of(const FoundPlan& plan) {
-  const std::optional<Interval>& interval = plan.step_interval_s;
   std::string text =
-      fmt::format("{} {} {} {} {} {} {}", plan.step.count(), plan.peak.value(), int{plan.fits},
+      fmt::format("{} {} {} {} {} {} {} {} {}", plan.step.count(), plan.peak.value(),
+                  int{plan.fits}, static_cast<int>(plan.certainty), int{plan.leaves_headroom},
                   plan.mfu, plan.chips, plan.cost, optional_text(plan.joules));
-  text += interval ? fmt::format(" 1 {} {}", interval->low, interval->high) : " 0";
+  for (const auto* const interval : {&plan.step_interval_s, &plan.peak_interval_bytes}) {
+    text += *interval ? fmt::format(" 1 {} {}", (*interval)->low, (*interval)->high) : " 0";
+  }
   const Breakdown& parts = plan.breakdown;
   for (const Duration part : {parts.compute, parts.bubble, parts.idle, parts.launch}) {
     text += fmt::format(" {}", part.count());
@@ -61,12 +63,16 @@ FoundPlan plan_in(Words& words) {
   plan.step = words.duration();
   plan.peak = Bytes(words.next<std::int64_t>());
   plan.fits = words.next<int>() != 0;
+  plan.certainty = static_cast<FitCertainty>(words.next<int>());
+  plan.leaves_headroom = words.next<int>() != 0;
   plan.mfu = words.next<double>();
   plan.chips = words.next<std::int64_t>();
   plan.cost = words.next<double>();
   plan.joules = words.next_or_none<double>();
-  if (words.next<int>() != 0) {
-    plan.step_interval_s = Interval{.low = words.next<double>(), .high = words.next<double>()};
+  for (std::optional<Interval>* const interval :
+       {&plan.step_interval_s, &plan.peak_interval_bytes}) {
+    if (words.next<int>() == 0) continue;
+    *interval = Interval{.low = words.next<double>(), .high = words.next<double>()};
   }
   Breakdown& parts = plan.breakdown;
   for (Duration* const part : {&parts.compute, &parts.bubble, &parts.idle, &parts.launch}) {

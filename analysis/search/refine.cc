@@ -109,18 +109,12 @@ class Refiner {
       if (chain.is_better) add(starts[i], i, std::move(chain.now));
     }
     std::ranges::stable_sort(result_.plans, {}, [&](const RefinedPlan& refined) {
-      return std::tuple(order_of(refined.plan), refined.start);
+      return std::tuple(merit_of(refined.plan, options_), refined.start);
     });
     return std::move(result_);
   }
 
  private:
-  // Plans that don't fit come after all that do, in the order of their memory.
-  std::pair<bool, double> order_of(const FoundPlan& plan) const {
-    if (!plan.fits) return {true, static_cast<double>(plan.peak.value())};
-    return {false, objective_value(plan, options_.objective)};
-  }
-
   bool is_over() {
     const bool is_late = deadline_ && SearchClock::now() >= *deadline_;
     const bool is_spent = effort_ == RefineEffort::kQuick && ops_ >= kOpsOfRefinement;
@@ -140,8 +134,13 @@ class Refiner {
     for (int round = 0; round < kMostRounds; ++round) {
       bool changed = false;
       const SearchPlace& place = benches_[chain.now.place]->place();
-      for (const PlanMoves& moves :
-           moves_of(chain.now.plan, place.base.model, place.places, settled_)) {
+      std::vector<PlanMoves> all =
+          moves_of(chain.now.plan, place.base.model, place.places, settled_);
+      if (!chain.now.leaves_headroom) {  // first what makes room
+        std::ranges::stable_partition(
+            all, [](const PlanMoves& moves) { return moves.key.starts_with("offload_"); });
+      }
+      for (const PlanMoves& moves : all) {
         if (is_over()) return;
         changed = try_all(moves, chain) || changed;
       }
@@ -171,8 +170,9 @@ class Refiner {
       if (tried_.insert(key_of(trial.plan)).second) trials.push_back(std::move(trial));
     }
     const std::optional<Duration> most = most_step(chain.now);
+    const Bytes memory = most_memory(chain.now);
     for_each_in_parallel(trials.size(), options_.threads,
-                         [&](std::size_t i) { run(chain.now.place, most, trials[i]); });
+                         [&](std::size_t i) { run(chain.now.place, most, memory, trials[i]); });
     bool changed = false;
     for (Trial& trial : trials) {
       ++result_.considered;
@@ -194,19 +194,28 @@ class Refiner {
 
   bool is_better(const FoundPlan& plan, const FoundPlan& than) const {
     if (plan.fits && options_.most_step && plan.step > *options_.most_step) return false;
-    const auto [large, value] = order_of(plan);
-    const auto [other_large, other] = order_of(than);
-    if (large != other_large) return !large;
+    const auto [kind, value] = merit_of(plan, options_);
+    const auto [other_kind, other] = merit_of(than, options_);
+    if (kind != other_kind) return kind < other_kind;
     return value < other * (1 - kLeastGain);
   }
 
   // Chips stay the same, so that cost and chips go with the step.
   std::optional<Duration> most_step(const FoundPlan& now) const {
-    if (!now.fits || options_.objective == Objective::kMemory) return options_.most_step;
+    // A slower plan is better than one that does not leave the headroom.
+    if (!now.leaves_headroom || options_.objective == Objective::kMemory) return options_.most_step;
     return Duration(std::llround(static_cast<double>(now.step.count()) * (1 - kLeastGain)));
   }
 
-  void run(std::size_t place, std::optional<Duration> most, Trial& trial) const {
+  // What a change may need at least: a plan that does not fit has to need less.
+  Bytes most_memory(const FoundPlan& now) const {
+    PlanBench& bench = *benches_[now.place];
+    if (now.leaves_headroom) return bench.usable(now.plan, options_);
+    if (now.fits) return bench.capacity();
+    return std::max(bench.capacity(), bench.memory(now.plan) - Bytes(1));
+  }
+
+  void run(std::size_t place, std::optional<Duration> most, Bytes most_memory, Trial& trial) const {
     if (!trial.excluded.empty()) return;
     PlanBench& bench = *benches_[place];
     if (const auto problem = bench.problem_of(trial.plan)) {
@@ -214,7 +223,7 @@ class Refiner {
       return;
     }
     const PlanBounds::Quick bounds = bench.memory_and_quick(trial.plan);
-    if (bounds.memory > bench.capacity()) {
+    if (bounds.memory > most_memory) {
       trial.excluded = "memory";
       return;
     }

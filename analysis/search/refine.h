@@ -8,7 +8,8 @@
 // it a chance. A change counts if it makes the objective better by kLeastGain. The result is the
 // best that single changes lead to, which is no proof that there is nothing better.
 //
-// It also starts from plans that do not fit, and then looks for less memory until one does.
+// It also starts from plans that do not fit, or do not leave the headroom, and then looks for less
+// memory until one does.
 
 #pragma once
 

@@ -7,9 +7,11 @@
 #include <memory>
 #include <mutex>
 #include <queue>
+#include <set>
 #include <tuple>
 #include <utility>
 
+#include "analysis/search/descent.h"
 #include "analysis/search/plan_bench.h"
 #include "analysis/search/plan_helper.h"
 #include "sim/base/parallel.h"
@@ -17,12 +19,19 @@
 namespace stepsim {
 namespace {
 
-constexpr std::size_t kBlock = 1024;        // plans between two looks at the clock
+constexpr std::size_t kBlock = 1024;        // plans whose quick bounds are made at a time
+constexpr std::size_t kBlockInTime = 64;    // the same where there is a limit of time
 constexpr std::size_t kRoundOfBounds = 64;  // plans whose bounds are made closer at a time
 constexpr std::size_t kRoundOfRuns = 8;     // plans that are simulated at a time
 constexpr std::size_t kNearest = 3;
 constexpr int kNear = 2;                           // times the step of the fastest plan
 constexpr std::uint64_t kOpsOfFront = 30'000'000;  // some 10 s on one core
+// With a limit of time: shares of it until which first plans are looked for, and bounds are made.
+constexpr double kUntilSoon = 0.1;  // the first one
+constexpr double kUntilFirst = 0.35;
+constexpr double kUntilBounds = 0.7;
+constexpr int kIdleRounds = 3;     // of descents that find nothing better
+constexpr double kMostMargin = 2;  // of memory over its bound
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kHour = 3600;  // seconds
 // Where limits of steps are worked out of an objective, they are longer by this share.
@@ -34,7 +43,9 @@ struct Candidate {
   std::uint64_t number = 0;
   std::int64_t chips = 0;
   Bytes memory{};  // bounds
+  Bytes usable{};  // the largest peak that leaves the headroom
   Duration step{};
+  std::int64_t passes = 0;  // of layers in a step of a replica; 0: not known
   bool is_close = false;
   bool is_done = false;  // simulated, or can't run
 };
@@ -88,17 +99,23 @@ class Search {
  public:
   Search(const std::vector<SearchPlace>& places, const SearchOptions& options)
       : options_(options), free_helpers_(options.helpers) {
-    if (options.time_limit_s) {
-      deadline_ = SearchClock::now() + std::chrono::duration_cast<SearchClock::duration>(
-                                           std::chrono::duration<double>(*options.time_limit_s));
-    }
+    if (options.time_limit_s) deadline_ = after(*options.time_limit_s);
     for (const SearchPlace& place : places) benches_.push_back(std::make_unique<PlanBench>(place));
     for (const SearchPlace& place : places) all_ += place.space.size();
   }
 
   SearchResult run() {
+    if (options_.time_limit_s) {
+      const SearchClock::time_point end_of_first = after(kUntilFirst * *options_.time_limit_s);
+      bounds_until_ = after(kUntilBounds * *options_.time_limit_s);
+      find_first(end_of_first);
+    }
     for (std::size_t place = 0; place < benches_.size(); ++place) bound_all(place);
+    is_bounded_ = true;
+    // Where there are more plans than time, descents find better ones than an order of numbers.
+    if (deadline_ && has_unbounded_) find_first(*bounds_until_);
     find_best();
+    if (fitting_.empty() && options_.takes_likely && !is_speed_missing()) take_likely();
     if (fitting_.empty() && !is_speed_missing()) find_nearest();
     if (fitting_.empty() && is_speed_missing()) find_least_step();
     if (options_.front != FrontEffort::kNone) find_front();
@@ -119,6 +136,12 @@ class Search {
     return {value_of(plan, options_.objective), plan.step, plan.place, plan.number};
   }
 
+  static SearchClock::time_point after(double seconds) {
+    // As much as a clock can count, and more than anybody waits.
+    constexpr double kMostSeconds = 1e9;
+    return SearchClock::now() + std::chrono::duration_cast<SearchClock::duration>(
+                                    std::chrono::duration<double>(std::min(kMostSeconds, seconds)));
+  }
   bool is_late() const {
     if (options_.most_simulated && begun_ >= *options_.most_simulated) return true;
     return deadline_ && SearchClock::now() >= *deadline_;
@@ -144,15 +167,17 @@ class Search {
     result_.examples.try_emplace(why.reason, why.message);
   }
 
-  // Returns the next combinations from `next` on that are plans, and counts the others.
-  std::vector<Look> next_plans(const SearchPlace& at, std::uint64_t& next) {
+  // Returns the next combinations from `next` on, before `end`, that are plans, and counts the
+  // others.
+  std::vector<Look> next_plans(const SearchPlace& at, std::uint64_t& next, std::uint64_t end) {
     std::vector<Look> looks;
-    while (next < at.space.size() && looks.size() < kBlock) {
+    while (next < end && looks.size() < (deadline_ ? kBlockInTime : kBlock)) {
       PlanOrReason made = at.space.draft(next, at.base.plan, at.base.model,
                                          static_cast<std::int64_t>(at.places.chips.size()));
       if (made.plan) {
         looks.push_back({.number = next++, .plan = std::move(*made.plan)});
       } else {
+        made.why.numbers = std::min(made.why.numbers, end - next);
         exclude(made.why);
         next += made.why.numbers;
       }
@@ -162,7 +187,7 @@ class Search {
 
   void look_at(std::size_t place, Look& look) {
     PlanBench& bench = *benches_[place];
-    look.plan = balanced(std::move(look.plan), bench.place().base.model);
+    look.plan = bench.settled(std::move(look.plan));
     if (const auto problem = bench.problem_of(look.plan)) {
       const std::string key = problem->field.substr(problem->field.find('.') + 1);
       look.why = {.reason = "rule of " + key, .message = key + " " + problem->message};
@@ -173,46 +198,238 @@ class Search {
                       .number = look.number,
                       .chips = look.plan.ranks(),
                       .memory = bounds.memory,
+                      .usable = bench.usable(look.plan, options_),
                       .step = bounds.step};
   }
 
   void bound_all(std::size_t place) {
-    const SearchPlace& at = benches_[place]->place();
-    for (std::uint64_t next = 0; next < at.space.size();) {
-      if (is_late()) {
-        result_.considered += at.space.size() - next;
-        result_.excluded["not reached"] += at.space.size() - next;
-        has_unbounded_ = true;
-        return;
+    const std::uint64_t size = benches_[place]->place().space.size();
+    if (!deadline_) return bound_part(place, 0, size);
+    // Parts from all over the space, so that those that are reached are like the others.
+    constexpr std::uint64_t kParts = 509;  // a prime
+    constexpr std::uint64_t kStride = 314;
+    const std::uint64_t length = size / kParts + 1;
+    const SearchClock::time_point begin = SearchClock::now();
+    bool goes_on = true;
+    for (std::uint64_t i = 0; i < kParts; ++i) {
+      const std::uint64_t from = i * kStride % kParts * length;
+      if (from >= size) continue;
+      const std::uint64_t end = std::min(size, from + length);
+      if (goes_on) {
+        bound_part(place, from, end);
+      } else {
+        leave_out(place, from, end);
       }
-      std::vector<Look> looks = next_plans(at, next);
+      // Going on is worth it if it comes to its end.
+      constexpr std::uint64_t kTrial = 16;
+      const auto taken = SearchClock::now() - begin;
+      if (i == kTrial) goes_on = begin + taken * (kParts / kTrial) < *bounds_until_;
+    }
+  }
+
+  void bound_part(std::size_t place, std::uint64_t next, std::uint64_t end) {
+    const SearchPlace& at = benches_[place]->place();
+    while (next < end) {
+      if (is_late() || (bounds_until_ && SearchClock::now() >= *bounds_until_)) {
+        return leave_out(place, next, end);
+      }
+      std::vector<Look> looks = next_plans(at, next, end);
       for_each_in_parallel(looks.size(), options_.threads,
                            [&](std::size_t i) { look_at(place, looks[i]); });
       for (const Look& look : looks) {
-        if (look.candidate) {
-          ++result_.considered;
-          result_.has_plans = true;
-          keep(*look.candidate);
-        } else {
+        if (!look.candidate) {
           exclude(look.why);
+        } else if (!first_.contains({place, look.number})) {
+          ++result_.considered;
+          keep(*look.candidate);
         }
       }
       report(false);
     }
   }
 
+  // Counts plans that time is too short for.
+  void leave_out(std::size_t place, std::uint64_t from, std::uint64_t end) {
+    const auto known = static_cast<std::uint64_t>(
+        std::distance(first_.lower_bound({place, from}), first_.lower_bound({place, end})));
+    if (end - from == known) return;
+    result_.considered += end - from - known;
+    result_.excluded["not reached"] += end - from - known;
+    has_unbounded_ = true;
+    left_out_[{place, from}] = end;
+  }
+  bool is_left_out(std::size_t place, std::uint64_t number) const {
+    const auto behind = left_out_.upper_bound({place, number});
+    if (behind == left_out_.begin()) return false;
+    const auto& [from, end] = *std::prev(behind);
+    return from.first == place && number < end;
+  }
+
+  // Sorts out a plan by its bound of memory.
   void keep(const Candidate& candidate) {
-    if (candidate.memory <= benches_[candidate.place]->capacity()) {
+    result_.has_plans = true;
+    if (candidate.memory <= candidate.usable) {
       candidates_.push_back(candidate);
       return;
     }
-    ++result_.excluded["memory"];
-    too_large_.push_back(candidate);
-    const auto by_memory = [](const Candidate& a, const Candidate& b) {
-      return std::tie(a.memory, a.place, a.number) < std::tie(b.memory, b.place, b.number);
-    };
-    std::ranges::sort(too_large_, by_memory);
+    ++result_.excluded[reason_of(candidate)];
+    std::vector<Candidate>& others = is_tight(candidate) ? tight_ : too_large_;
+    others.push_back(candidate);
+    if (!is_tight(candidate)) leave_nearest();
+  }
+  // Fits by its bound, but can't leave the headroom.
+  bool is_tight(const Candidate& candidate) const {
+    return candidate.memory <= benches_[candidate.place]->capacity();
+  }
+  const char* reason_of(const Candidate& candidate) const {
+    return is_tight(candidate) ? "headroom" : "memory";
+  }
+  void leave_nearest() {
+    std::ranges::sort(too_large_, {}, [](const Candidate& candidate) {
+      return std::tie(candidate.memory, candidate.place, candidate.number);
+    });
     if (too_large_.size() > kNearest) too_large_.resize(kNearest);
+  }
+
+  // ---- with a limit of time: first plans ----
+
+  // Goes on longer while there is no answer at all.
+  void find_first(SearchClock::time_point until_answered) {
+    const auto ends_at = [&] { return best_values_.empty() ? *bounds_until_ : until_answered; };
+    const SearchClock::time_point soon = after(kUntilSoon * *options_.time_limit_s);
+    is_first_ = true;
+    for (int idle = 0; idle < kIdleRounds && may_go_on(ends_at());) {
+      const SearchClock::time_point until = ends_at();
+      const SearchClock::time_point begin = SearchClock::now();
+      const double before = best_value();
+      // At first just until there is something to simulate.
+      const std::vector<std::size_t> ends = descend(seed_, [&](const Descent& descent) {
+        const bool is_soon = seed_ > 0 || SearchClock::now() < soon || !descent.has_roomy();
+        return is_soon && may_go_on(until);
+      });
+      if (seed_ == 0) simulate_shortest();
+      seed_ += options_.threads;
+      for (const std::size_t end : ends) {
+        if (takes_until(candidates_[end]) < until) simulate_timed(end);
+      }
+      // As long again for plans that were met on the way, those with the best bounds first.
+      const SearchClock::time_point now = SearchClock::now();
+      const SearchClock::time_point half = std::min(until, now + (now - begin));
+      while (may_go_on(half) && simulate_met(until)) {
+      }
+      idle = best_value() < before ? 0 : idle + 1;
+    }
+    is_first_ = false;
+  }
+
+  bool may_go_on(SearchClock::time_point until) const {
+    if (options_.goes_on && !options_.goes_on()) {
+      throw SimulationInterrupted("the search was interrupted");
+    }
+    return !is_late() && SearchClock::now() < until;
+  }
+  double best_value() const { return best_values_.empty() ? kInfinite : best_values_.front(); }
+
+  // Simulates the roomy plan that takes least to simulate, so that there is an answer.
+  void simulate_shortest() {
+    std::optional<std::size_t> shortest;
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      if (candidates_[i].is_done || !is_roomy(candidates_[i])) continue;
+      const auto order = [&](std::size_t at) {
+        return std::pair(candidates_[at].passes, candidates_[at].step);
+      };
+      if (!shortest || order(i) < order(*shortest)) shortest = i;
+    }
+    if (shortest) simulate_timed(*shortest);
+  }
+  bool is_roomy(const Candidate& candidate) const {
+    return static_cast<double>(candidate.memory.value()) * margin_ <=
+           static_cast<double>(candidate.usable.value());
+  }
+  // Returns when a simulation that begins now would end, from what others took a pass of a layer.
+  SearchClock::time_point takes_until(const Candidate& candidate) const {
+    return after(seconds_of_pass_ * static_cast<double>(candidate.passes));
+  }
+
+  // Lets a descent from each seed go down in each place. Returns where they ended, by candidate.
+  std::vector<std::size_t> descend(std::uint64_t seed,
+                                   const std::function<bool(const Descent&)>& goes_on) {
+    std::vector<std::unique_ptr<Descent>> descents;
+    for (std::size_t i = 0; i < options_.threads * benches_.size(); ++i) {
+      descents.push_back(
+          std::make_unique<Descent>(*benches_[i % benches_.size()], options_, margin_));
+    }
+    std::vector<std::optional<RatedPlan>> found(descents.size());
+    for_each_in_parallel(descents.size(), options_.threads, [&](std::size_t i) {
+      const Descent& descent = *descents[i];
+      found[i] = descents[i]->from(seed + i / benches_.size(), [&] { return goes_on(descent); });
+    });
+    std::vector<std::size_t> ends;
+    for (std::size_t i = 0; i < descents.size(); ++i) {
+      const std::size_t place = i % benches_.size();
+      for (const auto& [number, plan] : descents[i]->seen()) {
+        if (!first_.insert({place, number}).second) continue;
+        if (!is_bounded_) {
+          ++result_.considered;
+        } else if (is_left_out(place, number)) {
+          forget_reason("not reached", 1);
+        } else {
+          continue;  // has its bounds
+        }
+        keep({.place = place,
+              .number = number,
+              .chips = plan.chips,
+              .memory = plan.memory,
+              .usable = plan.usable,
+              .step = plan.step,
+              .passes = plan.microbatches * benches_[place]->place().base.model.layers,
+              .is_close = plan.step > Duration()});
+      }
+      if (!found[i]) continue;
+      const auto at = std::ranges::find_if(candidates_, [&](const Candidate& candidate) {
+        return candidate.place == place && candidate.number == found[i]->number;
+      });
+      if (at == candidates_.end() || at->is_done || is_too_slow(*at)) continue;
+      const auto index = static_cast<std::size_t>(at - candidates_.begin());
+      if (std::ranges::count(ends, index) == 0) ends.push_back(index);
+    }
+    return ends;
+  }
+
+  // Simulates the plan with the best bound of those that probably leave the headroom, and are done
+  // by then. Returns false if there is none that may be better than the best ones.
+  bool simulate_met(SearchClock::time_point until) {
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      const Candidate& candidate = candidates_[i];
+      if (candidate.is_done || !candidate.is_close) continue;
+      if (is_too_slow(candidate) || !is_roomy(candidate)) continue;
+      if (takes_until(candidate) >= until) continue;
+      if (!best || bound_of(candidate) < bound_of(candidates_[*best])) best = i;
+    }
+    if (!best || bound_of(candidates_[*best]) >= best_value()) return false;
+    const double bound = bound_of(candidates_[*best]);
+    simulate_timed(*best);
+    return candidates_[*best].is_done || bound_of(candidates_[*best]) > bound;
+  }
+
+  // Simulates one plan, and learns how fast that is: small ones take longer for each pass.
+  void simulate_timed(std::size_t candidate) {
+    const std::uint64_t before = result_.simulated;
+    const SearchClock::time_point begin = SearchClock::now();
+    simulate({candidate});
+    if (result_.simulated == before || candidates_[candidate].passes == 0) return;
+    const double seconds = std::chrono::duration<double>(SearchClock::now() - begin).count();
+    const double of_pass = seconds / static_cast<double>(candidates_[candidate].passes);
+    seconds_of_pass_ = seconds_of_pass_ == 0 ? of_pass : std::min(seconds_of_pass_, of_pass);
+  }
+
+  // What plans need above their bounds, from those that turned out not to fit.
+  void learn_margin(const Candidate& candidate, const FoundPlan& plan) {
+    if (is_accepted(plan)) return;
+    const double ratio = static_cast<double>(plan.peak.value()) /
+                         static_cast<double>(std::max<std::int64_t>(1, candidate.memory.value()));
+    margin_ = std::clamp(ratio, margin_, kMostMargin);
   }
 
   // ---- 3: the best ----
@@ -231,6 +448,19 @@ class Search {
     return benches_[candidate.place]->cost(candidate.step, candidate.chips);
   }
 
+  // What no plan is better than, whether it was looked at or not.
+  double least_of_all() const {
+    double least = kInfinite;
+    for (std::size_t place = 0; place < benches_.size(); ++place) {
+      const auto chips = static_cast<std::int64_t>(benches_[place]->place().places.chips.size());
+      const Candidate all{.place = place, .chips = chips, .step = benches_[place]->least_step()};
+      const bool needs_all =
+          options_.objective == Objective::kStep || options_.objective == Objective::kCost;
+      least = std::min(least, needs_all ? bound_of(all) : 0);
+    }
+    return least;
+  }
+
   // The objective of the last of the best plans; infinite while there are too few.
   double threshold() const {
     if (best_values_.size() < options_.top) return kInfinite;
@@ -240,7 +470,7 @@ class Search {
   void find_best() {
     std::priority_queue<Node> queue;
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
-      queue.push({bound_of(candidates_[i]), i});
+      if (!candidates_[i].is_done) queue.push({bound_of(candidates_[i]), i});
     }
     while (!queue.empty() && queue.top().bound <= threshold()) {
       next_bound_ = queue.top().bound;
@@ -261,8 +491,9 @@ class Search {
       }
       simulate(round);
     }
-    double bound = queue.empty() ? kInfinite : queue.top().bound;
-    bound = has_unbounded_ ? 0 : std::min(bound, unfinished_bound_);
+    double bound = std::min(queue.empty() ? kInfinite : queue.top().bound, unfinished_bound_);
+    if (has_unbounded_) bound = std::min(bound, least_of_all());
+    result_.bound_gap = 0;
     if (bound > threshold() || bound == kInfinite) return;
     next_bound_ = bound;
     const double best = best_values_.empty() ? kInfinite : best_values_.front();
@@ -360,6 +591,10 @@ class Search {
   }
   // Unset: the plan may have any step.
   std::optional<Duration> most_step(const Candidate& candidate) const {
+    // At first a plan only counts if it is better than all.
+    if (is_first_ && options_.objective == Objective::kStep && !best_values_.empty()) {
+      return Duration(std::llround(best_value() * kPicosecondsPerSecond));
+    }
     const Duration most = std::max(most_of_best(candidate), most_of_front(candidate));
     if (!options_.gives_up || most == Duration::max()) return std::nullopt;
     return most;
@@ -367,14 +602,22 @@ class Search {
 
   void simulate(const std::vector<std::size_t>& round) {
     std::vector<SimulatedPlan> done(round.size());
+    std::vector<std::optional<Duration>> limits(round.size());
     const std::size_t workers = options_.helpers.size() + options_.threads;
     for_each_in_parallel(round.size(), workers, [&](std::size_t i) {
       const Candidate& candidate = candidates_[round[i]];
-      done[i] = simulated_somewhere(candidate, most_step(candidate));
+      limits[i] = most_step(candidate);
+      done[i] = simulated_somewhere(candidate, limits[i]);
     });
     begun_ += round.size();
     for (std::size_t i = 0; i < round.size(); ++i) {
       Candidate& candidate = candidates_[round[i]];
+      if (is_first_ && done[i].is_slower) {
+        // It may still be one of the list: then it is simulated again.
+        candidate.step = std::max(candidate.step, *limits[i]);
+        result_.ops += done[i].ops;
+        continue;
+      }
       candidate.is_done = done[i].plan || done[i].cannot_run || done[i].is_slower;
       if (done[i].cannot_run) ++result_.excluded["can't run"];
       if (done[i].is_slower) {
@@ -386,6 +629,7 @@ class Search {
       result_.ops += done[i].ops;
       done[i].plan->place = candidate.place;
       done[i].plan->number = candidate.number;
+      learn_margin(candidate, *done[i].plan);
       take(std::move(*done[i].plan));
     }
     report(false);
@@ -393,7 +637,7 @@ class Search {
 
   void take(FoundPlan plan) {
     ++result_.simulated;
-    if (!plan.fits) {
+    if (!is_accepted(plan)) {
       result_.nearest.push_back(std::move(plan));
       return;
     }
@@ -415,7 +659,29 @@ class Search {
     fitting_.push_back(std::move(plan));
   }
 
-  // ---- nothing fits ----
+  bool is_accepted(const FoundPlan& plan) const {
+    return plan.leaves_headroom || (accepts_likely_ && plan.fits);
+  }
+
+  // ---- nothing leaves the headroom, or fits ----
+
+  // Goes on with plans that fit by prediction.
+  void take_likely() {
+    accepts_likely_ = true;
+    std::vector<FoundPlan> simulated = std::exchange(result_.nearest, {});
+    result_.simulated -= simulated.size();
+    for (FoundPlan& plan : simulated) take(std::move(plan));
+    forget_reason("headroom", tight_.size());
+    candidates_.insert(candidates_.end(), tight_.begin(), tight_.end());
+    tight_.clear();
+    find_best();
+  }
+  void forget_reason(const std::string& reason, std::uint64_t count) {
+    if (count == 0) return;
+    const auto found = result_.excluded.find(reason);
+    found->second -= count;
+    if (found->second == 0) result_.excluded.erase(found);
+  }
 
   bool is_too_slow(const Candidate& candidate) const {
     return options_.most_step && candidate.step > *options_.most_step;
@@ -441,6 +707,8 @@ class Search {
   }
 
   void find_nearest() {
+    too_large_.insert(too_large_.end(), tight_.begin(), tight_.end());
+    leave_nearest();
     for (const Candidate& candidate : too_large_) {
       if (is_late()) break;
       auto found =
@@ -449,10 +717,9 @@ class Search {
       ++begun_;
       found->place = candidate.place;
       found->number = candidate.number;
-      --result_.excluded["memory"];
+      forget_reason(reason_of(candidate), 1);
       take(std::move(*found));
     }
-    std::erase_if(result_.excluded, [](const auto& entry) { return entry.second == 0; });
     std::ranges::sort(result_.nearest, {}, [](const FoundPlan& plan) {
       return std::tuple(plan.peak, plan.step, plan.place, plan.number);
     });
@@ -584,12 +851,22 @@ class Search {
   std::mutex helpers_mutex_;  // guards free_helpers_
   std::vector<std::shared_ptr<PlanHelper>> free_helpers_;
   std::optional<SearchClock::time_point> deadline_{};
+  std::optional<SearchClock::time_point> bounds_until_{};
   std::vector<std::unique_ptr<PlanBench>> benches_;
   std::uint64_t all_ = 0;
   std::uint64_t begun_ = 0;  // simulations
   std::vector<Candidate> candidates_;
   std::vector<Candidate> too_large_;  // a few, least memory first
+  std::vector<Candidate> tight_;      // fit by their bounds, but can't leave the headroom
+  std::set<std::pair<std::size_t, std::uint64_t>> first_;  // met by descents: place and number
+  double margin_ = 1.1;                                    // of memory over its bound, for descents
+  bool is_first_ = false;                                  // in find_first()
+  std::uint64_t seed_ = 0;                                 // of the next descent
+  double seconds_of_pass_ = 0;                             // that simulations took, at most
+  bool accepts_likely_ = false;                            // plans that fit by prediction alone
   bool has_unbounded_ = false;
+  bool is_bounded_ = false;  // bound_all() is through
+  std::map<std::pair<std::size_t, std::uint64_t>, std::uint64_t> left_out_;  // place, from: end
   std::uint64_t ops_of_front_ = 0;       // of the simulations for the front
   double unfinished_bound_ = kInfinite;  // least, of plans whose simulation was not finished
   std::vector<FoundPlan> fitting_;
@@ -605,6 +882,27 @@ class Search {
 std::string_view name_of(Objective objective) {
   constexpr std::array<std::string_view, kObjectives> kNames = {"step", "memory", "cost", "chips"};
   return kNames[static_cast<std::size_t>(objective)];
+}
+
+std::string_view name_of(SearchOutcome outcome) {
+  constexpr std::array<std::string_view, kSearchOutcomes> kNames = {
+      "found", "likely", "nothing fits", "not fast enough", "not known"};
+  return kNames[static_cast<std::size_t>(outcome)];
+}
+
+SearchOutcome outcome_of(const SearchResult& result) {
+  if (!result.best.empty()) {
+    return result.best.front().leaves_headroom ? SearchOutcome::kFound : SearchOutcome::kLikely;
+  }
+  if (result.excluded.contains("not reached")) return SearchOutcome::kNotKnown;
+  return result.least_step ? SearchOutcome::kNotFast : SearchOutcome::kNothingFits;
+}
+
+std::pair<int, double> merit_of(const FoundPlan& plan, const SearchOptions& options) {
+  enum { kLeavesHeadroom, kFits, kTooLarge };
+  if (plan.leaves_headroom) return {kLeavesHeadroom, value_of(plan, options.objective)};
+  if (plan.fits && options.takes_likely) return {kFits, value_of(plan, options.objective)};
+  return {kTooLarge, static_cast<double>(plan.peak.value())};
 }
 
 double objective_value(const FoundPlan& plan, Objective objective) {

@@ -11,8 +11,16 @@
 //      everything. Those are simulated, first the one that may be furthest in front
 //
 // Rounds have a fixed number of plans, and limits that hold for all of a round, so any number of
-// threads finds and simulates the same ones. With a limit of time it stops earlier and says how
-// much better a plan that it hasn't simulated could be.
+// threads finds and simulates the same ones.
+//
+// With a limit of time a good plan comes first: descents (descent.h) look for one without looking
+// at all plans, and what they find is simulated. Then come 2, 3 and 4, as far as time allows:
+// bounds until kUntilBounds of it, blocks of plans from all over the space. What was not reached is
+// counted so, and nothing is said of it but its bound: `bound_gap` says how much better such a plan
+// could be.
+//
+// Plans that fit by their prediction may not leave the headroom. They are listed only where no plan
+// does, and only if `takes_likely`.
 
 #pragma once
 
@@ -22,6 +30,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/search/search_space.h"
@@ -73,6 +83,8 @@ struct SearchOptions {
   // For tests: off, with the same result but for the numbers of plans.
   bool gives_up = true;
   std::vector<IntervalEntry> intervals{};  // of predictions
+  Headroom headroom{};                     // what plans must leave free
+  bool takes_likely = true;  // lists plans that fit by prediction alone if none leaves the headroom
   // Called now and then from the calling thread. May be empty.
   std::function<void(const SearchProgress&)> progress{};
   // Asked by every thread while it simulates. If it returns false, the search ends with
@@ -88,7 +100,10 @@ struct FoundPlan {
   Duration step{};
   std::optional<Interval> step_interval_s{};
   Bytes peak{};
-  bool fits = false;  // in the memory of chips and hosts
+  std::optional<Interval> peak_interval_bytes{};
+  bool fits = false;  // in the memory of chips and hosts, by prediction
+  FitCertainty certainty = FitCertainty::kNo;
+  bool leaves_headroom = false;
   double mfu = 0;
   std::int64_t chips = 0;
   double cost = 0;                 // of a step; chip-hours where there is no price
@@ -117,6 +132,22 @@ struct SearchResult {
   std::vector<FoundPlan> nearest{};
   std::optional<Duration> least_step{};
 };
+
+// What a search ended with.
+enum class SearchOutcome : std::uint8_t {
+  kFound,        // a plan that leaves the headroom
+  kLikely,       // one that fits by prediction
+  kNothingFits,  // proven: no plan of the space does
+  kNotFast,      // proven: none that fits is as fast as asked
+  kNotKnown,     // some were not reached
+};
+inline constexpr std::size_t kSearchOutcomes = 5;
+std::string_view name_of(SearchOutcome outcome);  // "found", "nothing fits"
+SearchOutcome outcome_of(const SearchResult& result);
+
+// How good a plan is, smaller is better: whether it may be listed, and then the objective. Of plans
+// that may not, the memory counts.
+std::pair<int, double> merit_of(const FoundPlan& plan, const SearchOptions& options);
 
 // What the objective makes smallest: seconds, bytes, cost, or chips and then the step.
 double objective_value(const FoundPlan& plan, Objective objective);

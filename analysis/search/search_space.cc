@@ -79,6 +79,42 @@ std::uint64_t SearchSpace::numbers_alike(std::uint64_t number,
   return alike - number % alike;
 }
 
+std::vector<std::uint64_t> SearchSpace::along(std::size_t dimension, std::uint64_t number) const {
+  std::uint64_t stride = 1;
+  for (std::size_t i = dimensions_.size(); i-- > dimension + 1;) {
+    stride *= dimensions_[i].values.size();
+  }
+  const std::uint64_t count = dimensions_[dimension].values.size();
+  const std::uint64_t own = number / stride % count;
+  constexpr std::uint64_t kFew = 16;
+  std::vector<std::uint64_t> numbers;
+  for (std::uint64_t away = 1; away < count; away = count <= kFew ? away + 1 : 2 * away) {
+    if (own >= away) numbers.push_back(number - away * stride);
+    if (own + away < count) numbers.push_back(number + away * stride);
+  }
+  return numbers;
+}
+
+std::vector<std::uint64_t> SearchSpace::neighbours(std::uint64_t number) const {
+  std::vector<std::uint64_t> numbers;
+  for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+    for (const std::uint64_t other : along(i, number)) numbers.push_back(other);
+  }
+  return numbers;
+}
+
+std::vector<std::uint64_t> SearchSpace::neighbours_by_two(std::uint64_t number) const {
+  std::vector<std::uint64_t> numbers;
+  for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+    for (const std::uint64_t first : along(i, number)) {
+      for (std::size_t j = i + 1; j < dimensions_.size(); ++j) {
+        for (const std::uint64_t other : along(j, first)) numbers.push_back(other);
+      }
+    }
+  }
+  return numbers;
+}
+
 PlanOrReason SearchSpace::plan(std::uint64_t number, const ParallelPlan& base,
                                const ModelSpec& model, std::int64_t chips) const {
   PlanOrReason made = draft(number, base, model, chips);

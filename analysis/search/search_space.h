@@ -57,11 +57,18 @@ class SearchSpace {
   // chips that dp divides. REQUIRES: find_problems() of the values is empty.
   PlanOrReason plan(std::uint64_t number, const ParallelPlan& base, const ModelSpec& model,
                     std::int64_t chips) const;
-  // The same, but for layout=balanced: balanced() works that out.
+  // The same, but for layout=balanced: balanced() works that out, by FLOPs alone.
   PlanOrReason draft(std::uint64_t number, const ParallelPlan& base, const ModelSpec& model,
                      std::int64_t chips) const;
 
+  // Returns the numbers of the combinations that differ from this one in the value of one key, or
+  // of two: for keys of many values the nearest, and others at distances that double.
+  std::vector<std::uint64_t> neighbours(std::uint64_t number) const;
+  std::vector<std::uint64_t> neighbours_by_two(std::uint64_t number) const;
+
  private:
+  // Returns the numbers with other values of one dimension.
+  std::vector<std::uint64_t> along(std::size_t dimension, std::uint64_t number) const;
   // Returns how many numbers from this one on have the same values of `keys`.
   std::uint64_t numbers_alike(std::uint64_t number,
                               std::initializer_list<std::string_view> keys) const;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "sim/collectives/choose_algorithm.h"
 #include "sim/hardware/group_links.h"
 #include "sim/hardware/group_shape.h"
 #include "sim/run/collectives/collective_edges.h"

@@ -115,7 +115,11 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
     progress.wipe();
     outputs.print(nearest_plans(experiment, cluster.places));
   }
-  const auto fit = [](const StepReport& report) { return fits(report.run); };
+  const auto fit = [&](const StepReport& report) {
+    const MemoryPeak& peak = report.run.result.memory_peaks[report.run.result.peak_rank.index()];
+    return fits(report.run) && leaves(options.headroom, peak.bytes, report.peak_bytes,
+                                      report.run.cluster.chip.memory_capacity);
+  };
   const bool is_good = !options.require_fit || std::ranges::all_of(reports, fit);
   ExitStatus status = is_good ? ExitStatus::kDone : ExitStatus::kNo;
   if (asked_export) {

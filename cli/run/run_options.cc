@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/command_line.h"
+#include "cli/headroom_option.h"
 #include "cli/html_option.h"
 #include "cli/rank_list.h"
 #include "experiment/simulation_fields.h"
@@ -145,6 +146,12 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
   options.sensitivity = values.count("sensitivity") != 0 || !options.sensitivity_plot.empty();
   options.breakeven = text("breakeven");
   options.require_fit = values.count("require-fit") != 0;
+  if (const auto headroom = read_headroom(line, problems)) {
+    options.headroom = *headroom;
+    if (!options.require_fit) {
+      problems.push_back({"--headroom", "needs --require-fit, which asks whether the plan fits"});
+    }
+  }
   options.yes = values.count("yes") != 0;
   return options;
 }
@@ -254,7 +261,8 @@ po::options_description run_option_list() {
       "also say from where on more of one of these no longer helps: nic_bandwidth");
   add("plot-timeline", text("FILE"),
       "draw the pipeline over time, and the memory of a rank of each stage; FILE ends in .svg");
-  add("require-fit", "exit with status 1 if the plan does not fit in memory");
+  add("require-fit", "exit with status 1 if the plan does not fit in memory with --headroom");
+  add_headroom_option(options);
   add_input_option(options);
   return options;
 }

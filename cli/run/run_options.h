@@ -7,6 +7,7 @@
 
 #include "cli/subcommand.h"
 #include "cli/trace_options.h"
+#include "experiment/uncertainty.h"
 #include "proto/load_experiment.h"
 
 namespace stepsim {
@@ -20,6 +21,7 @@ struct RunOptions {
   std::string html;           // file; empty: none
   std::string timeline_plot;  // likewise
   bool require_fit = false;
+  Headroom headroom{};           // for require_fit
   bool sensitivity = false;      // what 10 % of each lever changes
   std::string sensitivity_plot;  // file; empty: none
   std::string breakeven;         // name of a lever; empty: none

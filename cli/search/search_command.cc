@@ -50,6 +50,17 @@ void require_plans(const SearchResult& result) {
   throw ConfigError(std::move(problems));
 }
 
+// The share of the time that the space gets where its best plans are refined.
+constexpr double kTimeOfSpace = 0.75;
+
+SearchResult searched(const SearchRequest& request) {
+  SearchOptions options = request.options;
+  if (options.time_limit_s && request.refine != RefineEffort::kNone) {
+    *options.time_limit_s *= kTimeOfSpace;
+  }
+  return search_plans(request.places, options);
+}
+
 // Goes on from the best plans, or where nothing fits from those that need the least memory.
 Refinement refined(const SearchRequest& request, const SearchResult& result,
                    const ProgressClock::time_point& start) {
@@ -73,17 +84,6 @@ std::string experiment_of(const SearchRequest& request, const FoundPlan& plan) {
   return record_json(load_with_topology(source).record, {}, version()) + "\n";
 }
 
-// The best of all that fit; nullptr: nothing does.
-const FoundPlan* winner_of(const SearchResult& result, const Refinement& refinement,
-                           Objective objective) {
-  const FoundPlan* const best = result.best.empty() ? nullptr : &result.best.front();
-  if (refinement.plans.empty() || !refinement.plans.front().plan.fits) return best;
-  const FoundPlan& refined = refinement.plans.front().plan;
-  const bool is_better =
-      best == nullptr || objective_value(refined, objective) < objective_value(*best, objective);
-  return is_better ? &refined : best;
-}
-
 ExitStatus run_search_command(const std::vector<std::string>& arguments) {
   const std::unique_ptr<ProcessGroup> group = ProcessGroup::join();
   if (group && !group->is_first()) {
@@ -96,7 +96,7 @@ ExitStatus run_search_command(const std::vector<std::string>& arguments) {
   request.options.progress = [&](const SearchProgress& progress) { show_search(progress, line); };
   request.options.goes_on = asks_session();
   const ProgressClock::time_point start = ProgressClock::now();
-  const SearchResult result = search_plans(request.places, request.options);
+  const SearchResult result = searched(request);
   const Refinement refinement = refined(request, result, start);
   std::optional<PlanVerdict> why;
   if (request.why) why = judge_plan(request.places.front(), *request.why, request.options);
@@ -111,7 +111,7 @@ ExitStatus run_search_command(const std::vector<std::string>& arguments) {
   if (!request.html.empty()) outputs.write(request.html, html_of_result(json));
   if (!request.csv.empty()) outputs.write(request.csv, search_csv(request, result));
   if (!request.plot.empty()) outputs.write(request.plot, plot_svg(search_plot(request, result)));
-  const FoundPlan* const winner = winner_of(result, refinement, request.options.objective);
+  const FoundPlan* const winner = winner_of(request, result, refinement);
   if (!request.experiment.empty() && winner != nullptr) {
     outputs.write(request.experiment, experiment_of(request, *winner));
   }

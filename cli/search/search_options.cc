@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cli/command_line.h"
+#include "cli/headroom_option.h"
 #include "cli/html_option.h"
 #include "proto/catalog/measured_tables.h"
 #include "schedules/plan/inference_plan.h"
@@ -308,7 +309,9 @@ po::options_description search_option_list() {
   add("step-at-most", text("TIME"), "leave out plans whose step takes longer");
   add("gpu-hour", text("PRICE[,PRICE]"), "price of a chip for an hour, one for each cluster");
   add("top", text("N"), "list the N best plans (default: 10)");
-  add("time-limit", text("TIME"), "stop after this time, and say how far the best may be from it");
+  add("time-limit", text("TIME"),
+      "stop after this time with the best plan so far, and say how far the best may be from it");
+  add_headroom_option(options);
   add("front", text("quick|whole|none"),
       "how far the front is looked for (default: quick, which is the whole one in small spaces)");
   add("refine", text("quick|whole|none"),
@@ -345,6 +348,10 @@ SearchRequest read_search_request(const std::vector<std::string>& arguments) {
   request.options.threads = read_threads(line, "jobs", problems);
   request.options.front = read_front(line, problems);
   request.options.most_step = read_most_step(line, problems);
+  if (const auto headroom = read_headroom(line, problems)) {
+    request.options.headroom = *headroom;
+    request.options.takes_likely = false;
+  }
   request.refine = read_refine(line, problems);
   const std::string fix = line.value("fix");
   const std::set<std::string> fixed = keys_of(fix);

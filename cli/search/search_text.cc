@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/headroom_option.h"
 #include "schedules/plan/plan_fields.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/base/field_text.h"
@@ -88,14 +89,18 @@ std::string found_json(const SearchRequest& request, const FoundPlan& found) {
                                    ? fmt::format("[{:.12f}, {:.12f}]", found.step_interval_s->low,
                                                  found.step_interval_s->high)
                                    : "null";
+  const std::string peak_interval =
+      found.peak_interval_bytes ? fmt::format("[{:.0f}, {:.0f}]", found.peak_interval_bytes->low,
+                                              found.peak_interval_bytes->high)
+                                : "null";
   return fmt::format(
       R"({{"cluster": {}, "plan": {}, "step_time_s": {}, "step_time_interval_s": {}, )"
-      R"("peak_bytes": {}, "fits": {}, "model_flops_utilization": {}, "chips": {}, "cost": {}, )"
-      R"("energy_joules": {}, "run": {}}})",
+      R"("peak_bytes": {}, "peak_interval_bytes": {}, "fits": {}, "fits_certainty": "{}", )"
+      R"("model_flops_utilization": {}, "chips": {}, "cost": {}, "energy_joules": {}, "run": {}}})",
       quoted_json(request.places[found.place].base.cluster.name), plan_json(found.plan),
-      exact_seconds(found.step), interval, found.peak.value(), found.fits ? "true" : "false",
-      json_number(found.mfu), found.chips, json_number(found.cost),
-      found.joules ? json_number(*found.joules) : "null",
+      exact_seconds(found.step), interval, found.peak.value(), peak_interval,
+      found.fits ? "true" : "false", name_of(found.certainty), json_number(found.mfu), found.chips,
+      json_number(found.cost), found.joules ? json_number(*found.joules) : "null",
       quoted_json(run_command_of(request, found)));
 }
 
@@ -137,6 +142,17 @@ std::string list_json(const SearchRequest& request, const std::vector<FoundPlan>
     text += (text.empty() ? "\n    " : ",\n    ") + found_json(request, plan);
   }
   return plans.empty() ? "[]" : '[' + text + "\n  ]";
+}
+
+// The best plan of all as `best` has them, and whether it was refined.
+std::string answer_json(const SearchRequest& request, const SearchResult& result,
+                        const Refinement& refinement) {
+  const FoundPlan* const winner = winner_of(request, result, refinement);
+  if (winner == nullptr) return "null";
+  std::string found = found_json(request, *winner);
+  found.pop_back();  // the brace
+  const bool is_refined = result.best.empty() || winner != &result.best.front();
+  return fmt::format("{}, \"refined\": {}}}", found, is_refined ? "true" : "false");
 }
 
 std::string why_json(const SearchRequest& request, const PlanVerdict& why) {
@@ -190,17 +206,24 @@ std::string short_name(std::string_view key) {
   return key == "microbatch" ? "mb" : std::string(key);
 }
 
-// The keys that the listed plans differ in, in the order of the table of keys.
-std::vector<std::string> varied_keys(const SearchRequest& request,
-                                     const std::vector<FoundPlan>& plans) {
+// The keys of the space and dp, in the order of the table of keys.
+std::vector<std::string> searched_keys(const SearchRequest& request) {
   std::set<std::string> keys = {"dp"};
   for (const SearchPlace& place : request.places) {
     for (const Dimension& dimension : place.space.dimensions()) keys.insert(dimension.key);
   }
-  std::vector<std::string> varied;
+  std::vector<std::string> listed;
   for (const auto& field : plan_fields().fields()) {
-    const std::string key(field->name());
-    if (!keys.contains(key)) continue;
+    if (keys.contains(std::string(field->name()))) listed.emplace_back(field->name());
+  }
+  return listed;
+}
+
+// The keys that the listed plans differ in, in the order of the table of keys.
+std::vector<std::string> varied_keys(const SearchRequest& request,
+                                     const std::vector<FoundPlan>& plans) {
+  std::vector<std::string> varied;
+  for (const std::string& key : searched_keys(request)) {
     const std::string first = value_of_key(plans.front().plan, key);
     if (std::ranges::any_of(
             plans, [&](const FoundPlan& plan) { return value_of_key(plan.plan, key) != first; })) {
@@ -223,6 +246,10 @@ std::vector<Column> columns_of(const SearchRequest& request, const std::vector<F
   add("memory", false, [](const FoundPlan& plan) {
     return fmt::format("{:.1f} GB", static_cast<double>(plan.peak.value()) / kGigabyte);
   });
+  const auto is_sure = [](const FoundPlan& plan) { return plan.certainty == FitCertainty::kSure; };
+  if (!std::ranges::all_of(plans, is_sure)) {
+    add("fits", true, [](const FoundPlan& plan) { return std::string(name_of(plan.certainty)); });
+  }
   if (request.has_price || request.options.objective == Objective::kCost) {
     add(request.has_price ? "cost" : "chip-hours", false,
         [](const FoundPlan& plan) { return fmt::format("{:.3f}", plan.cost); });
@@ -288,6 +315,25 @@ std::string words_of(const std::vector<PlanChange>& changes) {
   return text;
 }
 
+// What is said of the first plan below its table.
+void add_plan(const SearchRequest& request, const char* title, const FoundPlan& plan,
+              ReportText& text) {
+  text.wrapped(2, fmt::format("{}: --plan {}", title, plan_text(plan.plan)));
+  if (plan.step_interval_s) {
+    text.wrapped(2, fmt::format("8 of 10 measured steps of such runs would lie between {:.3f} and "
+                                "{:.3f} s.",
+                                plan.step_interval_s->low, plan.step_interval_s->high));
+  }
+  const Bytes capacity = request.places[plan.place].base.cluster.chip.memory_capacity;
+  if (plan.peak_interval_bytes) {
+    text.wrapped(2, fmt::format("8 of 10 measured peaks would lie between {:.1f} and {:.1f} GB of "
+                                "{:.1f}.",
+                                plan.peak_interval_bytes->low / kGigabyte,
+                                plan.peak_interval_bytes->high / kGigabyte,
+                                static_cast<double>(capacity.value()) / kGigabyte));
+  }
+}
+
 void add_refined(const SearchRequest& request, const Refinement& refinement, ReportText& text) {
   if (request.refine == RefineEffort::kNone || refinement.considered == 0) return;
   text.section("Refined", "the best plans with one more key changed after the other");
@@ -304,8 +350,7 @@ void add_refined(const SearchRequest& request, const Refinement& refinement, Rep
   text.blank();
   if (!refinement.plans.empty()) {
     const FoundPlan& first = refinement.plans.front().plan;
-    text.wrapped(
-        2, fmt::format("{}: --plan {}", first.fits ? "Refined" : "Nearest", plan_text(first.plan)));
+    add_plan(request, first.fits ? "Refined" : "Nearest", first, text);
   }
   text.line("  {:<{}}{:>12}", "tried", kReportLabel,
             grouped(static_cast<std::int64_t>(refinement.considered)));
@@ -322,6 +367,66 @@ void add_refined(const SearchRequest& request, const Refinement& refinement, Rep
 std::string proof(const SearchResult& result) {
   if (result.bound_gap == 0) return "proven: no plan of the space is better";
   return fmt::format("within {:.1f} % of the best possible", 100 * result.bound_gap);
+}
+
+std::uint64_t not_reached(const SearchResult& result) {
+  const auto found = result.excluded.find("not reached");
+  return found == result.excluded.end() ? 0 : found->second;
+}
+
+// "tp, cp, dp, pp"
+std::string listed_keys(const SearchRequest& request) {
+  std::string text;
+  for (const std::string& key : searched_keys(request)) text += (text.empty() ? "" : ", ") + key;
+  return text;
+}
+
+void add_scope(const SearchRequest& request, const SearchResult& result, ReportText& text) {
+  if (result.bound_gap == 0) {
+    return text.wrapped(2, fmt::format("Proven over {}, with all other keys as these plans have "
+                                       "them.",
+                                       listed_keys(request)));
+  }
+  const std::uint64_t left = not_reached(result);
+  if (left == 0) return;
+  text.wrapped(2, fmt::format("{} of {} plans of the space were not reached: of them only a bound "
+                              "is known.",
+                              grouped(static_cast<std::int64_t>(left)),
+                              grouped(static_cast<std::int64_t>(result.considered))));
+}
+
+// The heading of the plans of the space.
+void add_heading(const SearchRequest& request, const SearchResult& result, ReportText& text) {
+  switch (outcome_of(result)) {
+    case SearchOutcome::kFound:
+      return text.section("Best plans", proof(result));
+    case SearchOutcome::kLikely:
+      text.section("Likely to fit", proof(result));
+      return text.wrapped(2, not_reached(result) > 0
+                                 ? "No plan that was reached is sure to fit: these may need more "
+                                   "than a chip has, by the upper end of their interval."
+                                 : "No plan is sure to fit: these may need more than a chip has, "
+                                   "by the upper end of their interval.");
+    case SearchOutcome::kNotFast:
+      return text.section("Nothing is fast enough",
+                          fmt::format("every plan that may fit takes at least {:.3f} s",
+                                      to_seconds(*result.least_step)));
+    case SearchOutcome::kNothingFits: {
+      const bool some_fit =
+          std::ranges::any_of(result.nearest, [](const FoundPlan& plan) { return plan.fits; });
+      if (!some_fit) return text.section("Nothing fits", "the plans that need the least memory");
+      return text.section("Nothing leaves the headroom",
+                          fmt::format("{}; the plans that need the least memory",
+                                      text_of(request.options.headroom)));
+    }
+    case SearchOutcome::kNotKnown:
+      break;
+  }
+  const std::optional<double>& limit = request.options.time_limit_s;
+  text.section("Not known", limit
+                                ? fmt::format("no plan that fits was found within {:.4g} s", *limit)
+                                : "no plan that fits was found among those that were simulated");
+  add_scope(request, result, text);
 }
 
 void add_why(const SearchRequest& request, const SearchResult& result, const Refinement& refinement,
@@ -381,6 +486,25 @@ std::string plan_text(const ParallelPlan& plan) {
   return text;
 }
 
+const FoundPlan* winner_of(const SearchRequest& request, const SearchResult& result,
+                           const Refinement& refinement) {
+  const FoundPlan* const best = result.best.empty() ? nullptr : &result.best.front();
+  if (refinement.plans.empty()) return best;
+  const FoundPlan& refined = refinement.plans.front().plan;
+  const bool may_be = refined.leaves_headroom || (request.options.takes_likely && refined.fits);
+  if (!may_be) return best;
+  const bool is_better =
+      best == nullptr || merit_of(refined, request.options) < merit_of(*best, request.options);
+  return is_better ? &refined : best;
+}
+
+SearchOutcome outcome_of(const SearchRequest& request, const SearchResult& result,
+                         const Refinement& refinement) {
+  const FoundPlan* const winner = winner_of(request, result, refinement);
+  if (winner == nullptr) return outcome_of(result);
+  return winner->leaves_headroom ? SearchOutcome::kFound : SearchOutcome::kLikely;
+}
+
 std::string meaning_of_front(const SearchResult& result) {
   if (result.front_is_whole) return "no plan beats these in time, memory and chips";
   if (!result.front_whole_until) return "of what was simulated";
@@ -399,32 +523,26 @@ std::string search_report(const SearchRequest& request, const SearchResult& resu
   }
   text.line("{} on {}: {} sequences of {} tokens", first.model.name, clusters,
             grouped(first.plan.global_batch), grouped(first.plan.sequence));
-  if (result.best.empty()) {
-    text.section(result.least_step ? "Nothing is fast enough" : "Nothing fits",
-                 result.least_step ? fmt::format("every plan that may fit takes at least {:.3f} s",
-                                                 to_seconds(*result.least_step))
-                                   : "the plans that need the least memory");
-  } else {
-    text.section("Best plans", proof(result));
-  }
+  const FoundPlan* const winner = winner_of(request, result, refinement);
+  const bool is_refined =
+      winner != nullptr && (result.best.empty() || winner != &result.best.front());
+  if (is_refined) add_refined(request, refinement, text);
+  add_heading(request, result, text);
   const std::vector<FoundPlan>& plans = listed(result);
   if (!plans.empty()) {
     add_table(request, plans, text);
     text.blank();
-    text.wrapped(2, fmt::format("{}: --plan {}", result.best.empty() ? "Nearest" : "Best",
-                                plan_text(plans.front().plan)));
-    if (plans.front().step_interval_s) {
-      text.wrapped(
-          2, fmt::format("8 of 10 measured steps of such runs would lie between {:.3f} and "
-                         "{:.3f} s.",
-                         plans.front().step_interval_s->low, plans.front().step_interval_s->high));
-    }
+    const char* const title = result.best.empty() ? "Nearest"
+                              : is_refined        ? "Best of the space"
+                                                  : "Best";
+    add_plan(request, title, plans.front(), text);
   }
+  if (!result.best.empty()) add_scope(request, result, text);
   if (!result.front.empty()) {
     text.section("Front", meaning_of_front(result));
     add_table(request, result.front, text);
   }
-  add_refined(request, refinement, text);
+  if (!is_refined) add_refined(request, refinement, text);
   if (why) add_why(request, result, refinement, *why, text);
   add_counts(result, text);
   return text.text();
@@ -432,15 +550,21 @@ std::string search_report(const SearchRequest& request, const SearchResult& resu
 
 std::string search_json(const SearchRequest& request, const SearchResult& result,
                         const Refinement& refinement, const std::optional<PlanVerdict>& why) {
+  std::string keys;
+  for (const std::string& key : searched_keys(request)) {
+    keys += (keys.empty() ? "" : ", ") + quoted_json(key);
+  }
   return fmt::format(
       "{{\n  \"asked\": {},\n  \"objective\": \"{}\",\n  \"considered\": {},\n  \"excluded\": "
       "{},\n"
-      "  \"simulated\": {},\n  \"bound_gap\": {},\n  \"front_is_whole\": {},\n"
+      "  \"simulated\": {},\n  \"outcome\": \"{}\",\n  \"bound_gap\": {},\n"
+      "  \"searched_keys\": [{}],\n  \"answer\": {},\n  \"front_is_whole\": {},\n"
       "  \"front_gap\": {},\n  \"front_whole_until_s\": {},\n"
       "  \"best\": {},\n  \"front\": {}{}{}\n}}\n",
       request.asked.empty() ? "{}" : request.asked, name_of(request.options.objective),
       result.considered, counts_json(result.excluded), result.simulated,
-      json_number(result.bound_gap), result.front_is_whole ? "true" : "false",
+      name_of(outcome_of(request, result, refinement)), json_number(result.bound_gap), keys,
+      answer_json(request, result, refinement), result.front_is_whole ? "true" : "false",
       json_number(result.front_gap),
       result.front_whole_until ? exact_seconds(*result.front_whole_until) : "null",
       list_json(request, listed(result)), list_json(request, result.front),
@@ -448,14 +572,7 @@ std::string search_json(const SearchRequest& request, const SearchResult& result
 }
 
 std::string search_csv(const SearchRequest& request, const SearchResult& result) {
-  std::set<std::string> keys = {"dp"};
-  for (const SearchPlace& place : request.places) {
-    for (const Dimension& dimension : place.space.dimensions()) keys.insert(dimension.key);
-  }
-  std::vector<std::string> columns;
-  for (const auto& field : plan_fields().fields()) {
-    if (keys.contains(std::string(field->name()))) columns.emplace_back(field->name());
-  }
+  const std::vector<std::string> columns = searched_keys(request);
   const auto cell = [](const std::string& text) {
     return text.find(',') == std::string::npos ? text : '"' + text + '"';
   };

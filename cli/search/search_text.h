@@ -6,15 +6,21 @@
 //   considered        combinations of values in the space
 //   excluded          {reason: count}; with `simulated` it adds up to `considered`
 //   simulated         plans that were simulated
-//   bound_gap         0: the best plan is proven; 0.02: another may be up to 2 % better
+//   outcome           "found", "likely", "nothing fits", "not fast enough", "not known"
+//   bound_gap         0: the best plan is proven; 0.02: another may be up to 2 % better; 1: nothing
+//                     is known of the best
+//   searched_keys     the keys of the space, over which bound_gap holds
+//   answer            the best plan of all, as those of `best`, with refined: whether it is one of
+//                     refined.plans; null: none fits
 //   front_is_whole    whether every plan that could be on the front was simulated
 //   front_gap         0 then; 0.02: one that wasn't may have 2 % less time and memory than each of
 //                     the front
 //   front_whole_until_s   the front is whole up to this step time; null: all of it
 //   best              [{cluster, plan {key: value}, step_time_s, step_time_interval_s, peak_bytes,
-//                     fits, model_flops_utilization, chips, cost, energy_joules, run}...], best
-//                     first. run: the command that runs it. Those that fit; where none does, those
-//                     with the least memory
+//                     peak_interval_bytes, fits, fits_certainty ("sure", "likely", "no"),
+//                     model_flops_utilization, chips, cost, energy_joules, run}...], best
+//                     first. run: the command that runs it. Those that leave the headroom; where
+//                     none does, those that are likely to fit, or those with the least memory
 //   front             the same of the plans that no other beats in time, memory and chips
 //   refined           {plans [like best, with `of`, the number of the plan of `best` that it comes
 //                     from, and changes [{key, from, to}...]], considered, excluded, simulated,
@@ -36,6 +42,13 @@ namespace stepsim {
 
 // Returns the keys of a plan that differ from the defaults, as --plan reads them.
 std::string plan_text(const ParallelPlan& plan);
+
+// Returns the best plan of all, refined or not; nullptr if none may be listed.
+const FoundPlan* winner_of(const SearchRequest& request, const SearchResult& result,
+                           const Refinement& refinement);
+// Returns what the search ended with, refined plans included.
+SearchOutcome outcome_of(const SearchRequest& request, const SearchResult& result,
+                         const Refinement& refinement);
 
 std::string search_report(const SearchRequest& request, const SearchResult& result,
                           const Refinement& refinement, const std::optional<PlanVerdict>& why,

@@ -10,6 +10,7 @@
 
 #include "analysis/studies/plot.h"
 #include "cli/command_line.h"
+#include "cli/headroom_option.h"
 #include "cli/html_option.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
@@ -62,6 +63,7 @@ po::options_description serve_search_option_list() {
   add("output", text("LENGTH"), "tokens of an answer");
   add("slo", text("KEYS"), "objective: ttft=2s,tpot=50ms,end-to-end=20s");
   add("share", text("X"), "share of requests that must meet it (default: 0.9)");
+  add_headroom_option(options);
   add("most-requests", text("N"), "most requests at a time (default: 1024)");
   add("chip-hour", text("PRICE"), "price of a chip for an hour: gives that of a million tokens");
   add("threads", text("N"), "layouts at once (default: as many as the machine has cores)");
@@ -125,6 +127,10 @@ ServeSearchRequest read_request(const std::vector<std::string>& arguments) {
     options.objective = read_objective(line.value("slo"), problems);
   }
   options.share = read_within(line, "share", 0.0, 1.0, problems).value_or(options.share);
+  // Intervals are of measured steps of training, so `interval` asks for nothing beyond the engine.
+  if (const auto headroom = read_headroom(line, problems)) {
+    options.headroom = headroom->share.value_or(0);
+  }
   options.most_requests =
       read_within<std::int64_t>(line, "most-requests", 1, kMostAtATime, problems)
           .value_or(options.most_requests);

@@ -309,8 +309,8 @@ void add_pipeline(Table& table) {
   table.add("layout", kLayoutSyntax,
             {.help = "Layers of each stage, in order: 7,8*14,7 is 7, then 14 times 8, then 7. "
                      "14*8 is also read as 14 stages of 8 layers where that makes as many stages "
-                     "as the pipeline has. balanced: so that the slowest stage, with the head on "
-                     "the last one, takes the fewest FLOPs.",
+                     "as the pipeline has. balanced: with which a step takes the least time by "
+                     "its bound, as equal stages or others; the chunks of a rank count together.",
              .advice = "Give it when pp x chunks doesn't divide the layers, when layers are not "
                        "alike (states, experts, windows), or to relieve the first and last stage, "
                        "which also hold embedding and head.",

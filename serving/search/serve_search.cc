@@ -86,7 +86,7 @@ class LayoutSearch {
     engine = of_ranks(engine, layout_.experiment.plan.dp);
     if (engine.kv_blocks) return "";
     const KvRoom room = kv_room(layout_.experiment, times_.cluster(), engine.budget, engine.block,
-                                engine.kv_fraction);
+                                std::min(engine.kv_fraction, 1 - options_.headroom));
     if (room.of_block == Bytes(0)) return "";
     if (room.blocks == 0) {
       return fmt::format("memory: weights and the largest pass take {} of {} a chip",

@@ -38,6 +38,7 @@ struct ServeSearchOptions {
   Length output{};
   ServiceObjective objective{};
   double share = 0.9;                 // of the requests that must meet it
+  double headroom = 0;                // share of a chip's memory that weights and caches leave free
   std::int64_t most_requests = 1024;  // at a time
   std::int64_t rounds = 5;            // requests that follow each other in each place, about
   std::uint64_t seed = 1;

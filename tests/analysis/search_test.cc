@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/search/plan_bounds.h"
 #include "analysis/search/plan_helper.h"
 #include "analysis/search/refine.h"
 #include "analysis/step/finished_run.h"
 #include "experiment/build_cluster.h"
+#include "experiment/plan_bounds.h"
 #include "experiment/simulate_experiment.h"
 #include "proto/load_experiment.h"
 #include "sim/base/field_text.h"

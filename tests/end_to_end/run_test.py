@@ -104,6 +104,30 @@ class RunTest(StepsimTest):
         self.assertEqual(stepsim("run", SMALL, *plan, "--require-fit").returncode, 1)
         self.assertEqual(stepsim("run", SMALL, "--require-fit").returncode, 0)
 
+    def test_it_says_how_sure_it_is_that_a_plan_fits(self):
+        # 75 and 62 GB of an H100's 85.5: the upper end of the interval of the first one is above that.
+        for zero, certainty, words in [(2, "likely", "likely fits: "), (3, "sure", "fits: ")]:
+            run = ["run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
+                   f"dp=8,zero={zero},microbatch=1,global-batch=64,sequence=8192"]
+            memory = json.loads(stepsim(*run, "--json", "-").stdout)["memory"]
+            self.assertTrue(memory["fits"])
+            self.assertEqual(memory["fits_certainty"], certainty)
+            high = memory["peak_interval_bytes"][1]
+            self.assertEqual(high <= memory["capacity_bytes"], certainty == "sure")
+            text = stepsim(*run).stdout
+            self.assertIn(f"Memory                  {words}", text)
+            self.assertIn("in 8 of 10 such runs: " + ("sure to fit" if zero == 3 else "not sure to fit"), text)
+            self.assertEqual(stepsim(*run, "--require-fit").returncode, 0 if zero == 3 else 1)
+            self.assertEqual(stepsim(*run, "--require-fit", "--headroom", "interval").returncode,
+                             0 if zero == 3 else 1)
+            self.assertEqual(stepsim(*run, "--require-fit", "--headroom", "0").returncode, 0)
+            share = 1 - memory["peak_bytes"] / memory["capacity_bytes"]
+            self.assertEqual(stepsim(*run, "--require-fit", "--headroom", str(share - 1e-6)).returncode, 0)
+            self.assertEqual(stepsim(*run, "--require-fit", "--headroom", str(share + 1e-6)).returncode, 1)
+        self.expect_refused(["run", SMALL, "--headroom", "0.1"], "--headroom: needs --require-fit")
+        self.expect_refused(["run", SMALL, "--require-fit", "--headroom", "none"],
+                            "--headroom: must be a share of the memory")
+
 
 class RunScheduleTest(StepsimTest):
     PLAN = "tp=1,dp=2,pp=4,global-batch=32,sequence=2048"

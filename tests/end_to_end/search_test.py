@@ -8,8 +8,10 @@ from program import StepsimTest, main, stepsim
 QUESTION = ["--model", "llama3-8b", "--cluster", "dgx-h100-8", "--global-batch", "16", "--sequence",
             "4096"]
 SPACE = ["--within", "tp=1,2,4,8,pp=1,2,zero=0..3,recompute=none,full"]
-PLAN_FIELDS = {"cluster", "plan", "step_time_s", "step_time_interval_s", "peak_bytes", "fits",
-               "model_flops_utilization", "chips", "cost", "energy_joules", "run"}
+PLAN_FIELDS = {"cluster", "plan", "step_time_s", "step_time_interval_s", "peak_bytes",
+               "peak_interval_bytes", "fits", "fits_certainty", "model_flops_utilization", "chips",
+               "cost", "energy_joules", "run"}
+CAPACITY = 81_559 * 2**20  # bytes of an H100
 
 
 class SearchTest(StepsimTest):
@@ -21,16 +23,22 @@ class SearchTest(StepsimTest):
     def test_json_has_the_fields_of_its_page(self):
         result = self.result(*QUESTION, *SPACE, "--top", "3", "--gpu-hour", "2.5")
         self.assertEqual(list(result), ["asked", "objective", "considered", "excluded", "simulated",
-                                        "bound_gap", "front_is_whole", "front_gap",
+                                        "outcome", "bound_gap", "searched_keys", "answer",
+                                        "front_is_whole", "front_gap",
                                         "front_whole_until_s", "best", "front"])
         self.assertEqual(result["considered"], 64)
         self.assertEqual(result["considered"],
                          result["simulated"] + sum(result["excluded"].values()))
         self.assertEqual(result["bound_gap"], 0)
+        self.assertEqual(result["outcome"], "found")
+        self.assertEqual(result["searched_keys"], ["tp", "dp", "pp", "zero", "recompute"])
+        self.assertEqual(result["answer"], {**result["best"][0], "refined": False})
         self.assertEqual(len(result["best"]), 3)
         for plan in result["best"] + result["front"]:
             self.assertEqual(set(plan), PLAN_FIELDS)
             self.assertTrue(plan["fits"])
+            self.assertEqual(plan["fits_certainty"], "sure")
+            self.assertLessEqual(plan["peak_interval_bytes"][1], CAPACITY)
             self.assertEqual(plan["chips"], 8)
             self.assertAlmostEqual(plan["cost"], plan["step_time_s"] * 8 * 2.5 / 3600)
             keys = plan["plan"]
@@ -104,7 +112,11 @@ class SearchTest(StepsimTest):
         experiment = str(self.folder / "e.json")
         text = stepsim("search", *QUESTION, *within, "--why", keys, "--experiment", experiment).stdout
         self.assertIn("It is what number", text)
-        self.assertIn("Refined ", text)
+        # The better one comes first, and what is proven says of which keys.
+        self.assertLess(text.index("\nRefined "), text.index("\nBest plans "))
+        self.assertIn("Proven over tp, dp, pp, with all other keys as these plans have them.", text)
+        self.assertTrue(result["answer"]["refined"])
+        self.assertEqual(result["answer"]["step_time_s"], times[0])
         run = json.loads(stepsim("run", experiment, "--json", "-").stdout)
         self.assertEqual(run["step_time_s"], min(times + [result["best"][0]["step_time_s"]]))
 
@@ -177,12 +189,57 @@ class SearchTest(StepsimTest):
                              "8", "--sequence", "8192", "--within", "tp=4,8,zero=0,3", status=1)
         self.assertEqual(len(result["best"]), 3)
         self.assertFalse(result["best"][0]["fits"])
+        self.assertEqual(result["best"][0]["fits_certainty"], "no")
+        self.assertEqual(result["outcome"], "nothing fits")
+        self.assertIsNone(result["answer"])
         self.assertEqual(result["front"], [])
 
     def test_a_limit_of_time_says_how_far_the_best_may_be(self):
         result = self.result(*QUESTION, "--time-limit", "1us", status=1)
         self.assertEqual(result["bound_gap"], 1)
+        self.assertEqual(result["outcome"], "not known")
         self.assertFalse(result["best"])
+        text = stepsim("search", *QUESTION, "--time-limit", "1us").stdout
+        self.assertIn("Not known", text)
+        self.assertNotIn("Nothing fits", text)
+        self.assertIn("were not reached", text)
+
+    # 746,496 combinations, of which none fits without offloading: whatever the machine's speed, nothing is
+    # said of what was not reached.
+    def test_a_limit_of_time_claims_nothing_of_what_was_not_reached(self):
+        question = ["--model", "qwen3-235b-a22b", "--cluster", "dgx-h100-32", "--global-batch", "32",
+                    "--sequence", "6144", "--time-limit", "1s"]
+        run = stepsim("search", *question, "--json", "-")
+        result = json.loads(run.stdout)
+        self.assertEqual(run.returncode, 0 if result["answer"] else 1)
+        self.assertGreater(result["excluded"]["not reached"], 0)
+        self.assertIn(result["outcome"], ("found", "likely") if result["answer"] else ("not known",))
+        self.assertEqual(result["considered"], result["simulated"] + sum(result["excluded"].values()))
+
+    def test_a_plan_that_fits_comes_soon(self):
+        result = self.result(*QUESTION, "--time-limit", "20s")
+        self.assertEqual(result["outcome"], "found")
+        self.assertTrue(result["answer"]["fits"])
+        self.assertLess(result["bound_gap"], 1)
+
+    def test_headroom_is_what_stays_free(self):
+        for headroom, most in [("0.5", 0.5), ("50%", 0.5), ("0", 1)]:
+            result = self.result(*QUESTION, *SPACE, "--headroom", headroom, "--top", "100")
+            self.assertTrue(result["best"])
+            for plan in result["best"]:
+                self.assertLessEqual(plan["peak_bytes"], most * CAPACITY)
+            self.assertEqual(result["considered"], result["simulated"] + sum(result["excluded"].values()))
+        # By default the upper end of the interval has to fit.
+        default = self.result(*QUESTION, *SPACE, "--top", "100")
+        said = self.result(*QUESTION, *SPACE, "--top", "100", "--headroom", "interval")
+        self.assertEqual(default["best"], said["best"])
+        self.assertLess(len(default["best"]), len(result["best"]))
+        self.assertEqual([plan for plan in result["best"] if plan["fits_certainty"] == "sure"], default["best"])
+        # What was asked for is kept: no plan is listed that does not leave it.
+        result = self.result(*QUESTION, *SPACE, "--headroom", "0.99", status=1)
+        self.assertEqual(result["outcome"], "nothing fits")
+        text = stepsim("search", *QUESTION, *SPACE, "--headroom", "0.99").stdout
+        self.assertIn("Nothing leaves the headroom", text)
 
     def test_all_problems_come_at_once(self):
         self.expect_refused(["search"], "--model: must be given", "--cluster: must be given",
@@ -191,14 +248,14 @@ class SearchTest(StepsimTest):
             ["search", *QUESTION, "--within", "tp=0,zero=9,shedule=1f1b,dtype=..", "--fix",
              "zero=1,foo=3", "--minimize", "speed", "--top", "0", "--gpu-hour", "1,2",
              "--time-limit", "soon", "--csv", "a.svg", "--jobs", "none", "--front", "all", "--refine", "much",
-             "--step-at-most", "0s"],
+             "--step-at-most", "0s", "--headroom", "1"],
             "--within tp: must be at least 1", "--within zero: must be 0",
             'has "shedule", which is no key of a plan; did you mean schedule?',
             "--within zero: is given by --fix, too", "--fix foo: no field foo",
             "--minimize: must be step, memory, cost or chips", "--top: must be", "has 2 prices for 1",
             "--time-limit: must be", "--csv: must end in .csv", "--jobs: must be",
             "--front: must be quick, whole or none", "--refine: must be quick, whole or none",
-            "--step-at-most: must be")
+            "--step-at-most: must be", "--headroom: must be a share of the memory")
         self.expect_refused(["search", "--model", "llama3-8b", "--cluster", "dgx-h100-64..8",
                              "--global-batch", "16", "--sequence", "4096"],
                             "--cluster: must name sizes that double")

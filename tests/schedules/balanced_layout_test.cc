@@ -16,7 +16,11 @@ TEST(BalancedLayoutTest, TheLargestSumIsTheSmallestPossible) {
   EXPECT_EQ(divide_evenly(costs, 2, 0), (Sizes{3, 1}));
   const std::vector<double> alike(12, 1.0);
   EXPECT_EQ(divide_evenly(alike, 4, 0), (Sizes{3, 3, 3, 3}));
-  EXPECT_EQ(divide_evenly(alike, 4, 2), (Sizes{4, 4, 3, 1})) << "the head costs two layers";
+  // The head costs two layers: 3, 3, 4 and 2 + 2; 4, 4, 3, 1 has the same squares, and longer parts
+  // in front.
+  EXPECT_EQ(divide_evenly(alike, 4, 2), (Sizes{3, 3, 4, 2}));
+  // The last has 6 however the others are divided; then they are as even as they can be.
+  EXPECT_EQ(divide_evenly(std::vector<double>{1, 1, 1, 1, 6}, 3, 0), (Sizes{2, 2, 1}));
   EXPECT_EQ(divide_evenly(alike, 12, 0), Sizes(12, 1));
   EXPECT_EQ(divide_evenly(alike, 1, 5), (Sizes{12}));
 }
@@ -43,12 +47,38 @@ TEST(BalancedLayoutTest, NoOtherDivisionIsBetter) {
   }
 }
 
-// The head of Llama 3 8B, 128,256 x 4,096, costs 2.4 of its layers in matmuls.
+// The head of Llama 3 8B, 128,256 x 4,096, costs 2.4 of its layers in matmuls. Of layouts whose
+// longest stage has 9 layers this is the most even one: the last has 6 + 2.4, not 5 + 2.4.
 TEST(BalancedLayoutTest, TheLastStageHasFewerLayers) {
   ParallelPlan plan;
   plan.pp = 4;
   plan.sequence = 4096;
-  EXPECT_EQ(balanced_layout(plan, llama3_8b()), (Sizes{9, 9, 9, 5}));
+  EXPECT_EQ(balanced_layout(plan, llama3_8b()), (Sizes{8, 9, 9, 6}));
+}
+
+// Chunks of a rank count together: ranks have what stages of one chunk would. The two chunks of a
+// rank are as even as that allows, with the longer one second; of the last rank's, 2 + 2.4 beside
+// 4. Stage s is chunk s / 4 of rank s % 4.
+TEST(BalancedLayoutTest, TheSumOfARankCounts) {
+  ParallelPlan plan;
+  plan.pp = 4;
+  plan.chunks = 2;
+  plan.schedule = ScheduleName::kInterleaved;
+  plan.sequence = 4096;
+  const Sizes layout = balanced_layout(plan, llama3_8b());
+  ASSERT_EQ(layout.size(), 8U);
+  Sizes ranks(4, 0);
+  for (std::size_t stage = 0; stage < 8; ++stage) ranks[stage % 4] += layout[stage];
+  EXPECT_EQ(ranks, (Sizes{8, 9, 9, 6}));
+  EXPECT_EQ(layout, (Sizes{4, 4, 4, 4, 4, 5, 5, 2}));
+}
+
+TEST(BalancedLayoutTest, EvenStagesDifferByOneAndTheLastIsNoneOfTheLonger) {
+  ParallelPlan plan;
+  plan.pp = 5;
+  EXPECT_EQ(even_layout(plan, llama3_8b()), (Sizes{6, 6, 7, 7, 6}));
+  plan.pp = 8;
+  EXPECT_EQ(even_layout(plan, llama3_8b()), Sizes(8, 4));
 }
 
 }  // namespace

@@ -73,6 +73,18 @@ TEST(ServeSearchTest, LayoutsWithoutRoomSayWhy) {
   EXPECT_EQ(found.smallest, std::nullopt);
 }
 
+// Weights of 16 GB and what a pass needs leave no room if 85 % of 85.5 GB stay free.
+TEST(ServeSearchTest, HeadroomStaysFree) {
+  ServeSearchOptions asked = options();
+  asked.headroom = 0.5;
+  EXPECT_FALSE(search_serving({layout("llama3-8b", "tp=1")}, asked).points.empty());
+  asked.headroom = 0.85;
+  const ServeSearchResult found = search_serving({layout("llama3-8b", "tp=1")}, asked);
+  EXPECT_TRUE(found.points.empty());
+  ASSERT_EQ(found.unusable.size(), 1U);
+  EXPECT_TRUE(found.unusable[0].why.starts_with("memory: ")) << found.unusable[0].why;
+}
+
 TEST(ServeSearchTest, AnyNumberOfThreadsFindsTheSame) {
   const std::vector<ServedLayout> layouts = {layout("llama3-8b", "tp=1"),
                                              layout("llama3-8b", "tp=2")};

@@ -38,8 +38,9 @@ TEST(ResultJsonTest, KeysComeInTheirOrder) {
   EXPECT_EQ(keys(result["breakdown_s"]["exposed_communication"]),
             (std::vector<std::string>{"tp", "cp", "ep", "dp", "pp", "host", "other"}));
   EXPECT_EQ(keys(result["memory"]),
-            (std::vector<std::string>{"peak_bytes", "capacity_bytes", "fits", "peak_rank",
-                                      "peak_time_s", "by_category_bytes", "peak_op", "by_stage"}));
+            (std::vector<std::string>{"peak_bytes", "capacity_bytes", "fits", "fits_certainty",
+                                      "peak_rank", "peak_time_s", "by_category_bytes", "peak_op",
+                                      "by_stage"}));
   EXPECT_EQ(keys(result["memory"]["by_stage"][0]),
             (std::vector<std::string>{"stage", "rank", "peak_bytes", "peak_time_s", "peak_op"}));
   EXPECT_EQ(keys(result["memory"]["by_category_bytes"]),

@@ -1,4 +1,4 @@
-#include "analysis/search/lone_times.h"
+#include "experiment/lone_times.h"
 
 #include <algorithm>
 #include <map>

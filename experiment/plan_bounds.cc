@@ -1,11 +1,11 @@
-#include "analysis/search/plan_bounds.h"
+#include "experiment/plan_bounds.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "analysis/search/step_bound.h"
 #include "experiment/pass_dispatch.h"
+#include "experiment/step_bound.h"
 #include "schedules/lowering/optimizer.h"
 #include "schedules/lowering/stage_contents.h"
 #include "schedules/lowering/stage_lowering.h"

@@ -1,4 +1,4 @@
-#include "analysis/search/step_bound.h"
+#include "experiment/step_bound.h"
 
 #include <algorithm>
 #include <initializer_list>

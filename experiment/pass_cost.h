@@ -18,7 +18,7 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/search/lone_times.h"
+#include "experiment/lone_times.h"
 #include "schedules/lowering/lowered_model.h"
 #include "schedules/lowering/pass.h"
 #include "sim/chips/chip_spec.h"

@@ -1,4 +1,4 @@
-#include "analysis/search/pass_cost.h"
+#include "experiment/pass_cost.h"
 
 #include <algorithm>
 

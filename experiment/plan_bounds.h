@@ -37,9 +37,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/search/lone_times.h"
-#include "analysis/search/pass_cost.h"
-#include "analysis/search/rank_cost.h"
+#include "experiment/lone_times.h"
+#include "experiment/pass_cost.h"
+#include "experiment/rank_cost.h"
 #include "schedules/lowering/lowered_model.h"
 #include "schedules/lowering/stage.h"
 #include "schedules/pipeline/pipeline_schedule.h"

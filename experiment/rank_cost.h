@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/search/pass_cost.h"
+#include "experiment/pass_cost.h"
 
 namespace stepsim {
 

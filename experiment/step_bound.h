@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "analysis/search/rank_cost.h"
+#include "experiment/rank_cost.h"
 #include "schedules/pipeline/pipeline_schedule.h"
 #include "schedules/plan/parallel_plan.h"
 

@@ -1,5 +1,6 @@
 #include "sim/base/field.h"
 #include "sim/base/quantity_field.h"
+#include "topology/graph/latency_limits.h"
 #include "topology/kinds/dragonfly.h"
 
 namespace stepsim {
@@ -31,10 +32,10 @@ const FieldTable<DragonflySpec>& dragonfly_fields() {
               {.help = "Bandwidth of a link inside a group, one way.", .required = true});
     table.add("global_bandwidth", &Spec::global_bandwidth, Limits::positive(),
               {.help = "Bandwidth of a link between groups, one way.", .required = true});
-    table.add("local_latency", &Spec::local_latency, Limits::at_least(0),
+    table.add("local_latency", &Spec::local_latency, latency_limits(),
               {.help = "Latency of host and local links.",
                .advice = "0 unless given: the clusters of the catalog give it."});
-    table.add("global_latency", &Spec::global_latency, Limits::at_least(0),
+    table.add("global_latency", &Spec::global_latency, latency_limits(),
               {.help = "Latency of a link between groups.",
                .advice = "0 unless given: the clusters of the catalog give it."});
     table.add("switch_ports", &Spec::switch_ports, Limits::at_least(1),

@@ -1,5 +1,6 @@
 #include "sim/base/field.h"
 #include "sim/base/quantity_field.h"
+#include "topology/graph/latency_limits.h"
 #include "topology/kinds/fat_tree.h"
 #include "topology/kinds/routing_fields.h"
 
@@ -21,7 +22,7 @@ const FieldTable<FatTreeSpec>& fat_tree_fields() {
                .advice = "1 is full bisection."});
     table.add("link_bandwidth", &Spec::link_bandwidth, Limits::positive(),
               {.help = "Bandwidth of each link, one way.", .required = true});
-    table.add("link_latency", &Spec::link_latency, Limits::at_least(0),
+    table.add("link_latency", &Spec::link_latency, latency_limits(),
               {.help = "Latency of each link.",
                .advice = "0 unless given: the clusters of the catalog give it."});
     add_routing(table, &Spec::routing);

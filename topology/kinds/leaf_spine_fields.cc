@@ -1,5 +1,6 @@
 #include "sim/base/field.h"
 #include "sim/base/quantity_field.h"
+#include "topology/graph/latency_limits.h"
 #include "topology/kinds/leaf_spine.h"
 #include "topology/kinds/routing_fields.h"
 
@@ -23,7 +24,7 @@ const FieldTable<LeafSpineSpec>& leaf_spine_fields() {
     table.add("oversubscription", &Spec::oversubscription, Limits::between(1, 1 << 16),
               {.help = "Bandwidth down over bandwidth up of a leaf.",
                .advice = "Above 1 the uplinks are thinner: cheaper, and slower between leaves."});
-    table.add("link_latency", &Spec::link_latency, Limits::at_least(0),
+    table.add("link_latency", &Spec::link_latency, latency_limits(),
               {.help = "Latency of each link.",
                .advice = "0 unless given: the clusters of the catalog give it."});
     table.add("switch_ports", &Spec::switch_ports, Limits::at_least(1),

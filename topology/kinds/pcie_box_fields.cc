@@ -1,5 +1,6 @@
 #include "sim/base/field.h"
 #include "sim/base/quantity_field.h"
+#include "topology/graph/latency_limits.h"
 #include "topology/kinds/pcie_box.h"
 
 namespace stepsim {
@@ -19,7 +20,7 @@ const FieldTable<PcieBoxSpec>& pcie_box_fields() {
     table.add("socket_bandwidth", &Spec::socket_bandwidth, Limits::positive(),
               {.help = "Bandwidth between the two sockets, one way.",
                .advice = "Machines differ much; the default is assumed."});
-    table.add("link_latency", &Spec::link_latency, Limits::at_least(0),
+    table.add("link_latency", &Spec::link_latency, latency_limits(),
               {.help = "Latency of each link.",
                .advice = "0 unless given: the clusters of the catalog give it."});
     return table;

@@ -1,5 +1,6 @@
 #include "sim/base/field.h"
 #include "sim/base/quantity_field.h"
+#include "topology/graph/latency_limits.h"
 #include "topology/kinds/rail_fabric.h"
 #include "topology/kinds/routing_fields.h"
 
@@ -19,7 +20,7 @@ const FieldTable<RailFabricSpec>& rail_fabric_fields() {
     table.add("nic_bandwidth", &Spec::nic_bandwidth, Limits::positive(),
               {.help = "Bandwidth of each cable, one way.",
                .advice = "400Gbps (50GB/s) of NDR, the default."});
-    table.add("link_latency", &Spec::link_latency, Limits::at_least(0),
+    table.add("link_latency", &Spec::link_latency, latency_limits(),
               {.help = "Latency of each link.",
                .advice = "0 unless given: the clusters of the catalog give it."});
     table.add("switch_ports", &Spec::switch_ports, Limits::between(2, 1024),

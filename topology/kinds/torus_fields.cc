@@ -1,5 +1,6 @@
 #include "sim/base/field.h"
 #include "sim/base/quantity_field.h"
+#include "topology/graph/latency_limits.h"
 #include "topology/kinds/torus.h"
 
 namespace stepsim {
@@ -24,7 +25,7 @@ const FieldTable<TorusSpec>& torus_fields() {
               {.help = "Bandwidth of a link between neighbours, one way.",
                .advice = "90GB/s of v5p.",
                .required = true});
-    table.add("link_latency", &Spec::link_latency, Limits::at_least(0),
+    table.add("link_latency", &Spec::link_latency, latency_limits(),
               {.help = "Latency of a hop.",
                .advice = "0 unless given: the clusters of the catalog give it."});
     return table;

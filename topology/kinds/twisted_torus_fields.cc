@@ -1,5 +1,6 @@
 #include "sim/base/field.h"
 #include "sim/base/quantity_field.h"
+#include "topology/graph/latency_limits.h"
 #include "topology/kinds/twisted_torus.h"
 
 namespace stepsim {
@@ -15,7 +16,7 @@ const FieldTable<TwistedTorusSpec>& twisted_torus_fields() {
               {.help = "Bandwidth of a link between neighbours, one way.",
                .advice = "45GB/s of v4.",
                .required = true});
-    table.add("link_latency", &Spec::link_latency, Limits::at_least(0),
+    table.add("link_latency", &Spec::link_latency, latency_limits(),
               {.help = "Latency of a hop.",
                .advice = "0 unless given: the clusters of the catalog give it."});
     return table;

@@ -190,15 +190,15 @@ void sum_up(const ServeOptions& options, const std::vector<ServedModels>& models
 // An engine makes a token of an answer a step, so the longest answer takes at least as many.
 void warn_of_steps(const RequestList& requests) {
   constexpr std::int32_t kMany = 1'000'000;
-  constexpr double kStepsPerSecond = 300'000;  // of a request alone
+  constexpr double kStepsPerSecond = 500'000;  // of one request to Llama-3 8B: 100,000 in 0.20 s
   std::int32_t longest = 0;
   for (const Request& request : requests.requests) {
     longest = std::max(longest, request.output_tokens);
   }
   if (longest <= kMany || current_session() != nullptr) return;
   print_error(
-      fmt::format("stepsim: warning: an answer has {} tokens, each a step that is simulated: at "
-                  "least {:.0f} s of work\n",
+      fmt::format("stepsim: warning: an answer has {} tokens, each a step that is simulated: "
+                  "some {:.0f} s of work\n",
                   longest, longest / kStepsPerSecond));
 }
 

@@ -27,6 +27,7 @@
 #include "proto/load_experiment.h"
 #include "schedules/plan/plan_fields.h"
 #include "sim/base/error.h"
+#include "sim/base/shown_text.h"
 #include "sim/run/simulate.h"
 #include "traces/output_file.h"
 
@@ -86,7 +87,7 @@ class SignalWatch {
 py::list list_of(const std::vector<Problem>& problems) {
   py::list list;
   for (const Problem& problem : problems)
-    list.append(py::make_tuple(problem.field, problem.message));
+    list.append(py::make_tuple(shown_text(problem.field), shown_text(problem.message)));
   return list;
 }
 
@@ -118,10 +119,10 @@ py::tuple call_subcommand(const std::string& name, const std::vector<std::string
     } catch (const SessionStopped&) {  // watch knows why, or goes_on() has said no
     } catch (const DeadlockError& error) {
       called.status = ExitStatus::kNo;
-      called.errors = std::string("the step never ends\n") + error.what();
+      called.errors = shown_text(std::string("the step never ends\n") + error.what());
     } catch (const OutputError& error) {
       called.status = ExitStatus::kNoOutput;
-      called.errors = error.what();
+      called.errors = shown_text(error.what());
     }
   });
   watch.rethrow();

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "analysis/accuracy/accuracy.h"
 #include "cli/command_line.h"
 #include "cli/html_option.h"
+#include "cli/interrupts.h"
 #include "cli/outputs.h"
 #include "cli/progress_line.h"
 #include "cli/session.h"
@@ -67,9 +70,11 @@ std::string json_of(const std::vector<AccuracyRow>& rows) {
         "\"fits\": {}, \"implausible\": \"{}\", \"grade\": \"{}\", "
         "\"situation\": \"{}\", \"interval\": {}, \"assumed\": {}}}",
         text.back() == '[' ? "" : ",", json_escaped(row.id), json_escaped(row.source_id),
-        json_escaped(row.chip), row.metric, row.measured,
-        row.predicted ? fmt::format("{}", *row.predicted) : "null",
-        row.predicted ? fmt::format("{:.6f}", row.relative_error()) : "null",
+        json_escaped(row.chip), row.metric, json_number(row.measured),
+        row.predicted ? json_number(*row.predicted) : "null",
+        row.predicted && std::isfinite(row.relative_error())
+            ? fmt::format("{:.6f}", row.relative_error())
+            : "null",
         json_escaped(row.skipped), row.fits ? (*row.fits ? "true" : "false") : "null",
         json_escaped(row.implausible), json_escaped(row.grade), row.situation,
         row.interval ? fmt::format("[{}, {}]", row.interval->low, row.interval->high) : "null",
@@ -238,23 +243,27 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
 
   const std::vector<Hardware> hardware = load_hardware();
   std::vector<AccuracyRow> rows;
+  const RememberedInterrupt interrupt;
+  const std::function<bool()> session_goes_on = asks_session();
   for (const CsvTable& table : tables) {
     ProgressLine progress;
-    const std::vector<AccuracyRow> of_table =
-        predict(table, hardware,
-                {.library = library,
-                 .most_ops = limits.most_ops,
-                 .threads = limits.threads,
-                 .serving_plan = line.value("plan"),
-                 .serving_engine = line.value("engine"),
-                 .change_chip = {},
-                 .progress =
-                     [&](std::size_t done, std::size_t all) {
-                       if (!progress.is_due()) return true;
-                       progress.show(fmt::format("{}: {} of {} records", table.file, done, all));
-                       return true;
-                     },
-                 .goes_on = asks_session()});
+    const std::vector<AccuracyRow> of_table = predict(
+        table, hardware,
+        {.library = library,
+         .most_ops = limits.most_ops,
+         .threads = limits.threads,
+         .serving_plan = line.value("plan"),
+         .serving_engine = line.value("engine"),
+         .change_chip = {},
+         .progress =
+             [&](std::size_t done, std::size_t all) {
+               if (!progress.is_due()) return true;
+               progress.show(fmt::format("{}: {} of {} records", table.file, done, all));
+               return true;
+             },
+         .goes_on =
+             [&] { return interrupt.signal() == 0 && (!session_goes_on || session_goes_on()); },
+         .is_ended = [&] { return interrupt.signal() != 0; }});
     rows.insert(rows.end(), of_table.begin(), of_table.end());
   }
   Outputs outputs;
@@ -266,7 +275,9 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
                             : (line.options.count("rows") != 0 ? rows_table(rows) : "") +
                                   summary_table(rows) + misfits(rows) + implausible_rows(rows) +
                                   reasons_table(rows));
-  return outputs.end(ExitStatus::kDone);
+  if (interrupt.signal() == 0) return outputs.end(ExitStatus::kDone);
+  print_error("stepsim: interrupted; the rows that were done are in the result\n");
+  return outputs.end(interrupted_by(interrupt.signal()));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <boost/program_options.hpp>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -94,7 +95,7 @@ po::options_description catalog_option_list() {
   po::options_description options("Options of stepsim catalog experiments", 100, 50);
   auto add = options.add_options();
   add("list", "only list them with their published figures; simulate none");
-  add("most-chips", po::value<std::int64_t>()->value_name("N"),
+  add("most-chips", po::value<std::string>()->value_name("N"),
       "simulate only those on at most N chips; list the others");
   add_json_option(options);
   return options;
@@ -103,10 +104,8 @@ po::options_description catalog_option_list() {
 CatalogExperimentsOptions read_experiments_options(const CommandLine& line,
                                                    std::vector<Problem>& problems) {
   CatalogExperimentsOptions options;
-  if (line.options.contains("most-chips")) {
-    options.most_chips = line.options["most-chips"].as<std::int64_t>();
-    if (*options.most_chips < 1) problems.push_back({"--most-chips", "must be at least 1"});
-  }
+  options.most_chips =
+      read_whole_number(line, "most-chips", 1, std::numeric_limits<std::int64_t>::max(), problems);
   if (line.options.contains("list")) options.most_chips = 0;
   options.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   return options;

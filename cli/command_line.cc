@@ -1,6 +1,7 @@
 #include "cli/command_line.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <new>
@@ -70,8 +71,9 @@ bool looks_like_output_file(const std::string& path) {
 }
 
 std::string why_no_folder(const std::string& folder) {
+  std::error_code ignored;
   if (folder.empty()) return "must not be empty";
-  if (looks_like_output_file(folder) && !std::filesystem::is_directory(folder)) {
+  if (looks_like_output_file(folder) && !std::filesystem::is_directory(folder, ignored)) {
     return "must be a folder, not a file; is \"" + folder + "\"";
   }
   return {};
@@ -93,6 +95,28 @@ void read_input_settings(const CommandLine& line, std::vector<Problem>& problems
     }
   }
   set_input_settings(settings);
+}
+
+// Whatever was read must still be there once the result is written. Outputs are compared with one
+// another by refuse_same_output().
+void refuse_inputs(const CommandLine& line, const std::string& option, const std::string& path,
+                   std::vector<Problem>& problems) {
+  constexpr std::array<std::string_view, 13> kOutputs = {
+      "json", "html", "csv",   "plot",  "plot-timeline", "svg",          "dot",
+      "to",   "out",  "trace", "store", "requests-out",  "write-library"};
+  const auto refuse = [&](std::string_view text, const std::string& what) {
+    constexpr std::string_view kFile = "file:";  // of requests
+    if (text.starts_with(kFile)) text.remove_prefix(kFile.size());
+    if (!is_one_file(path, std::string(text.substr(0, text.find(','))))) return;
+    problems.push_back(
+        {"--" + option, "must be another file than " + what + ", is \"" + path + "\""});
+  };
+  for (const std::string& word : line.words) refuse(word, "the input");
+  for (const auto& [name, value] : line.options) {
+    if (std::ranges::count(kOutputs, name) > 0) continue;
+    const auto* const text = boost::any_cast<std::string>(&value.value());
+    if (text != nullptr && name != option) refuse(*text, "that of --" + name);
+  }
 }
 
 }  // namespace
@@ -201,6 +225,7 @@ std::string read_output_path(const CommandLine& line, const std::string& option,
     problems.push_back(
         {"--" + option, "must end in " + either_of(suffixes_of(format)) + ", is \"" + path + "\""});
   }
+  refuse_inputs(line, option, path, problems);
   if (is_file_of_standard_output(path)) {
     problems.push_back(
         {"--" + option, "must be another file than standard output goes to, is \"" + path + "\""});
@@ -228,14 +253,9 @@ std::string read_output_folder(const CommandLine& line, const std::string& optio
     problems.push_back({"--" + option, why});
   }
   if (!problems.empty()) return folder;
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (!std::filesystem::is_directory(folder)) {
-    problems.push_back({"--" + option, "\"" + folder + "\" is no folder and can't be made one" +
-                                           (error ? ": " + error.message() : "")});
-    return folder;
+  if (const std::string why = make_output_folder(folder); !why.empty()) {
+    problems.push_back({"--" + option, why});
   }
-  for (const Problem& problem : check_writable(folder + "/any.svg")) problems.push_back(problem);
   return folder;
 }
 

@@ -66,7 +66,8 @@ std::size_t read_threads(const CommandLine& line, const std::string& option,
 
 // Returns the name of a file to be written: "" if the option is not given, "-" for standard output
 // (JSON only), or a file that can be written now. Otherwise it adds a problem. It also adds one if
-// the name ends like a file of another format, or is the file that standard output goes to. A name
+// the name ends like a file of another format, or is the file that standard output goes to, that a
+// word of the line names as an input, or that another option names. A name
 // without a suffix promises no format and is accepted. Throws OutputError if the disk is full.
 std::string read_output_path(const CommandLine& line, const std::string& option,
                              OutputFormat format, std::vector<Problem>& problems);

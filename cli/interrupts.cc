@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <string>
 #include <string_view>
 
 #include "cli/session.h"
+#include "sim/base/shown_text.h"
 #include "traces/partial_file.h"
 
 namespace stepsim {
@@ -20,6 +22,10 @@ constexpr int kInterrupts[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 std::array<char, 500> words_of_work;
 std::atomic<std::size_t> size_of_words = 0;
 static_assert(std::atomic<std::size_t>::is_always_lock_free);
+
+constexpr int kNotRemembered = -1;
+std::atomic<int> remembered = kNotRemembered;  // 0: the next one is
+static_assert(std::atomic<int>::is_always_lock_free);
 
 sigset_t all_interrupts() {
   sigset_t all;
@@ -38,6 +44,8 @@ void say(std::string_view text) {
 }
 
 void end_at_once(int signal) {
+  int none = 0;
+  if (remembered.compare_exchange_strong(none, signal)) return;
   remove_partial_files();
   if (isatty(STDERR_FILENO) != 0) say("\r\033[K");  // the line of Progress
   if (const std::size_t size = size_of_words; size > 0) {
@@ -75,9 +83,22 @@ void catch_interrupts() {
 void set_interrupt_words(std::string_view words) {
   if (current_session() != nullptr) return;  // the caller ends, not the process
   size_of_words = 0;
-  const std::size_t size = std::min(words.size(), words_of_work.size());
-  std::copy_n(words.begin(), size, words_of_work.begin());
+  const std::string shown = shown_text(words);
+  const std::size_t size = std::min(shown.size(), words_of_work.size());
+  std::copy_n(shown.begin(), size, words_of_work.begin());
   size_of_words = size;
+}
+
+RememberedInterrupt::RememberedInterrupt() {
+  remembered = 0;
+}
+
+RememberedInterrupt::~RememberedInterrupt() {
+  remembered = kNotRemembered;
+}
+
+int RememberedInterrupt::signal() const {
+  return remembered;
 }
 
 HeldInterrupts::HeldInterrupts() {

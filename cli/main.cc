@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <span>
 #include <stdexcept>
@@ -77,6 +78,10 @@ ExitStatus run_subcommand(const std::vector<std::string>& arguments) {
     return ExitStatus::kNo;
   } catch (const std::range_error& error) {
     print_error(fmt::format("stepsim: {}\n", error.what()));
+    return ExitStatus::kWrongInput;
+  } catch (const std::filesystem::filesystem_error& error) {  // of a name that people gave
+    print_error(fmt::format("stepsim: a problem in the input\n  {}: {}\n", error.path1().string(),
+                            error.code().message()));
     return ExitStatus::kWrongInput;
   } catch (const std::bad_alloc&) {
     throw;

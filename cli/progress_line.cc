@@ -47,12 +47,12 @@ void ProgressLine::show(const std::string& text) {
 void ProgressLine::show_at_once(const std::string& text) {
   if (hidden_) return;
   next_ = Clock::now() + std::chrono::milliseconds(on_terminal_ ? 200 : 10'000);
-  print_error(on_terminal_ ? "\r\033[K" + text : text + "\n");
+  on_terminal_ ? redraw_error(text) : print_error(text + "\n");
   drawn_ = on_terminal_;
 }
 
 void ProgressLine::wipe() {
-  if (drawn_) print_error("\r\033[K");
+  if (drawn_) redraw_error("");
   drawn_ = false;
 }
 

@@ -8,17 +8,20 @@
 #include <string>
 #include <system_error>
 
+#include "cli/progress.h"
 #include "cli/session.h"
+#include "sim/base/shown_text.h"
 #include "traces/file_descriptor.h"
 
 namespace stepsim {
 
 void print(std::string_view text) {
+  const std::string shown = shown_text(text, shows_color(STDOUT_FILENO));
   if (Session* const session = current_session()) {
-    session->output += text;
+    session->output += shown;
     return;
   }
-  const int error = write_all(STDOUT_FILENO, text);
+  const int error = write_all(STDOUT_FILENO, shown);
   if (error == 0) return;
   const std::string reason =
       error == EBADF ? "it is closed" : std::generic_category().message(error);
@@ -28,14 +31,21 @@ void print(std::string_view text) {
 }
 
 void print_error(std::string_view text) noexcept {
-  if (Session* const session = current_session()) {
-    try {
-      session->errors += text;
-    } catch (const std::exception&) {  // out of memory
-    }
+  Session* const session = current_session();
+  if (session == nullptr && is_plainly_shown(text)) {  // as where memory has run out
+    write_all(STDERR_FILENO, text);
     return;
   }
-  write_all(STDERR_FILENO, text);
+  try {
+    const std::string shown = shown_text(text);
+    if (session != nullptr) session->errors += shown;
+    if (session == nullptr) write_all(STDERR_FILENO, shown);
+  } catch (const std::exception&) {  // out of memory
+  }
+}
+
+void redraw_error(std::string_view text) {
+  write_all(STDERR_FILENO, "\r\033[K" + shown_text(text));
 }
 
 // open() returns the lowest free number. Writing to what is open for reading only fails with EBADF,

@@ -1,5 +1,6 @@
 // Writes a subcommand's answer to standard output, and what is wrong to standard error. In a
-// session (cli/session.h) both are kept instead.
+// session (cli/session.h) both are kept instead. Whatever strangers wrote into names and values
+// passes shown_text() here, so a terminal obeys none of it.
 
 #pragma once
 
@@ -19,6 +20,9 @@ void print(std::string_view text);
 
 // Writes `text` to standard error. Nothing can be said about a failure, so it is ignored.
 void print_error(std::string_view text) noexcept;
+
+// Replaces the last line of standard error, which is a terminal.
+void redraw_error(std::string_view text);
 
 // Gives standard input, output and error that the process was started without (`>&-`) something
 // that can't be written to. Otherwise the next file that is opened would get their place, and what

@@ -26,6 +26,11 @@ enum class ExitStatus : int {
   kNoReader = 141,    // nobody reads standard output any more; as if SIGPIPE had ended the process
 };
 
+// Of work that has written what was done when the signal came.
+constexpr ExitStatus interrupted_by(int signal) {
+  return static_cast<ExitStatus>(128 + signal);
+}
+
 using OptionList = boost::program_options::options_description;
 
 struct Subcommand {

@@ -10,10 +10,6 @@ include(GNUInstallDirs)
 
 # ---- the program ----
 
-# In a relocatable folder the libraries that Debian's programs share lie beside it. A library finds the
-# others there only by an rpath of the old kind.
-set_target_properties(stepsim PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/stepsim")
-target_link_options(stepsim PRIVATE LINKER:--disable-new-dtags)
 install(TARGETS stepsim RUNTIME COMPONENT program)
 if(TARGET stepsim_mpi)
   install(TARGETS stepsim_mpi LIBRARY DESTINATION lib/stepsim COMPONENT mpi)

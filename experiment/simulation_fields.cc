@@ -93,6 +93,13 @@ bool acts_on_packets(const AnyField& field) {
 }
 
 std::vector<Problem> check_simulation(const ExperimentOptions& options) {
+  for (std::size_t i = 0; i < options.fidelities.size(); ++i) {
+    const auto begin = options.fidelities.begin();
+    if (std::count(begin, begin + static_cast<std::ptrdiff_t>(i), options.fidelities[i]) == 0)
+      continue;
+    return {{"fidelity", "must name each network model once, has " +
+                             std::string(name_of(options.fidelities[i])) + " again"}};
+  }
   const PacketOptions& packets = options.packets;
   if (!packets.buffer_bytes || *packets.buffer_bytes >= packets.packet_bytes) return {};
   return {{"buffer_bytes", "must be at least " + std::to_string(packets.packet_bytes.value()) +

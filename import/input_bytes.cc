@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "proto/network_case/inflated_input.h"
 #include "sim/base/field_text.h"
+#include "sim/base/inflated_input.h"
 #include "sim/base/input_file.h"
 
 namespace stepsim {
@@ -30,12 +30,8 @@ std::optional<std::string> read_bytes(const std::string& path, std::vector<Probl
   std::string text;
   for (auto block = input.next(); !block.empty(); block = input.next()) {
     text.append(block.data(), block.size());
-    if (text.size() > static_cast<std::size_t>(most_bytes(kind).value())) {
-      problems.push_back({path, "can't be read: " + too_long(kind, "decompresses to")});
-      return std::nullopt;
-    }
   }
-  const std::string problem = file.problem().empty() ? input.problem() : file.problem();
+  const std::string problem = input.why_unreadable();
   if (problem.empty()) return text;
   problems.push_back({path, "can't be read: " + problem});
   return std::nullopt;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "pages/page_assets.h"
-#include "traces/xml_text.h"
+#include "sim/base/xml_text.h"
 
 namespace stepsim {
 namespace {

@@ -10,6 +10,7 @@
 #include "proto/hugging_face/hugging_face.h"
 #include "proto/message_fields.h"
 #include "proto/message_file.h"
+#include "proto/named_files.h"
 #include "proto/problem_list.h"
 #include "sim/base/field_text.h"
 
@@ -62,7 +63,7 @@ std::vector<Problem> ExperimentDraft::set_cluster_file(const std::string& path) 
   cluster.Clear();
   if (const auto source = read_source(path, "--cluster", problems)) {
     read_message(*source, "cluster.", cluster, problems);
-    place_files(std::filesystem::absolute(path).parent_path(), cluster);
+    place_files(std::filesystem::absolute(path).parent_path(), cluster, problems);
   }
   return problems.all();
 }

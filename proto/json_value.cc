@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/base/field_text.h"
+#include "sim/base/shown_text.h"
 
 namespace stepsim {
 namespace {
@@ -122,10 +123,11 @@ class WholeTree final : public JsonEvents {
   }
 
   bool is_too_large() const { return count_ > kMostValues; }
+  const std::optional<std::string>& repeated_key() const { return tree_.repeated_key(); }
   Json take() { return std::move(tree_.root()); }
 
  private:
-  bool count() { return ++count_ <= kMostValues; }
+  bool count() { return ++count_ <= kMostValues && !tree_.repeated_key(); }
 
   JsonTree tree_;
   std::size_t count_ = 0;
@@ -138,12 +140,19 @@ JsonOrProblem parse_json(std::string_view text) {
   WholeTree tree;
   std::string problem = read_json(stream, tree);
   if (tree.is_too_large()) problem = "must have at most 20 million values";
+  if (const auto& key = tree.repeated_key(); key && problem.empty()) {
+    problem = "parse error at " + stream.place() + ": " + given_twice(*key);
+  }
   if (!problem.empty()) return {.value = std::nullopt, .problem = std::move(problem)};
   return {.value = tree.take(), .problem = {}};
 }
 
+std::string given_twice(std::string_view key) {
+  return "the key \"" + shortened(key) + "\" is given twice in one object";
+}
+
 std::string json_text(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_shown(value.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 std::string shown(const Json& value) {
@@ -199,17 +208,25 @@ Json& JsonTree::insert(Json&& value) {
   return parent.container->back();
 }
 
+Json& JsonTree::repeat(Json& value) {
+  if (!repeated_key_) repeated_key_ = key_;
+  return value;
+}
+
 Json& JsonTree::insert_key(Open& object, Json&& value) {
   constexpr std::size_t kSmall = 16;
   auto& members = object.container->get_ref<Json::object_t&>();
-  if (members.size() < kSmall) return members[key_] = std::move(value);
+  if (members.size() < kSmall) {
+    if (members.count(key_) != 0) return repeat(members[key_] = std::move(value));
+    return members[key_] = std::move(value);
+  }
   if (object.places.empty()) {
     for (const auto& [key, member] : members) object.places.emplace(key, object.places.size());
   }
   const auto [place, is_new] = object.places.emplace(key_, members.size());
   // A map of nlohmann searches all its keys before it adds one; the vector below it does not.
   Json::object_t::Container& list = members;
-  if (!is_new) return list[place->second].second = std::move(value);
+  if (!is_new) return repeat(list[place->second].second = std::move(value));
   return list.emplace_back(std::move(key_), std::move(value)).second;
 }
 

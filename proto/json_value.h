@@ -6,7 +6,8 @@
 //
 // Nothing here throws because of a text. Lists and objects may be nested 100 deep, so that nothing
 // that walks through a value can exhaust the stack. Numbers must be in the range of a double and
-// have at most 1,000 characters. If a key is given twice, its last value counts.
+// have at most 1,000 characters. A key that an object has twice is a problem: which of its values
+// is meant?
 
 #pragma once
 
@@ -36,7 +37,11 @@ struct JsonOrProblem {
 // A text may have 20 million values, which is a byte matrix of 4,096 members.
 JsonOrProblem parse_json(std::string_view text);
 
-// Returns the value in one line. Bytes that are not UTF-8 are replaced.
+// Returns what to say of a key that is given twice.
+std::string given_twice(std::string_view key);
+
+// Returns the value in one line. Bytes that are not UTF-8 are replaced, and hidden characters
+// escaped (sim/base/shown_text.h).
 std::string json_text(const Json& value);
 
 // Returns a value for a message: at most 60 characters and an ellipsis.
@@ -83,6 +88,8 @@ class JsonTree {
   void value(Json plain) { insert(std::move(plain)); }
 
   bool is_open() const { return !open_.empty(); }
+  // The first key that its object had already; nullopt: none.
+  const std::optional<std::string>& repeated_key() const { return repeated_key_; }
   Json& root() { return root_; }
 
  private:
@@ -95,10 +102,12 @@ class JsonTree {
 
   Json& insert(Json&& value);
   Json& insert_key(Open& object, Json&& value);
+  Json& repeat(Json& value);
 
   Json root_;
   std::vector<Open> open_;  // from the root to the innermost
   std::string key_;
+  std::optional<std::string> repeated_key_;
 };
 
 }  // namespace stepsim

@@ -19,6 +19,7 @@
 #include "proto/hugging_face/hugging_face.h"
 #include "proto/message_fields.h"
 #include "proto/mlp_stack_text.h"
+#include "proto/named_files.h"
 #include "proto/plan_text.h"
 #include "proto/read_fields.h"
 #include "proto/record_fields.h"
@@ -77,12 +78,12 @@ Loaded load_file(const std::string& experiment, const std::string& text, Problem
     return loaded;
   }
   loaded.usable = read_message(*source, "", loaded.message, problems);
-  if (loaded.message.has_cluster()) place_files(loaded.folder, *loaded.message.mutable_cluster());
+  if (looks_like_file(experiment) && text.empty()) {
+    place_files(loaded.folder, loaded.message, problems);
+  }
   if (!loaded.message.has_name()) {
     // A name of the catalog may have a dot: llama3.1-405b.
-    loaded.message.set_name(looks_like_file(experiment)
-                                ? std::filesystem::path(experiment).stem().string()
-                                : experiment);
+    loaded.message.set_name(looks_like_file(experiment) ? stem_of(experiment) : experiment);
   }
   return loaded;
 }
@@ -107,7 +108,7 @@ bool read_model_flag(const std::string& flag, file::Model& model, ProblemList& p
     return true;
   }
   const bool usable = read_message(*source, "model.", model, problems);
-  if (!model.has_name()) model.set_name(std::filesystem::path(flag).stem().string());
+  if (!model.has_name()) model.set_name(stem_of(flag));
   return usable;
 }
 
@@ -120,8 +121,8 @@ bool read_cluster_flag(const std::string& flag, file::Cluster& cluster, ProblemL
   const auto source = read_source(flag, "--cluster", problems);
   if (!source) return false;
   const bool usable = read_message(*source, "cluster.", cluster, problems);
-  place_files(std::filesystem::path(flag).parent_path(), cluster);
-  if (!cluster.has_name()) cluster.set_name(std::filesystem::path(flag).stem().string());
+  place_files(std::filesystem::path(flag).parent_path(), cluster, problems);
+  if (!cluster.has_name()) cluster.set_name(stem_of(flag));
   return usable;
 }
 
@@ -136,7 +137,9 @@ bool read_plan_flag(const std::string& flag, file::Plan& plan, ProblemList& prob
     return true;
   }
   const auto source = read_source(flag, "--plan", problems);
-  return source && read_message(*source, "plan.", plan, problems);
+  if (!source || !read_message(*source, "plan.", plan, problems)) return false;
+  place_files(std::filesystem::path(flag).parent_path(), plan, problems);
+  return true;
 }
 
 std::vector<Override> split_overrides(const std::vector<std::string>& texts,

@@ -302,17 +302,29 @@ bool read_json(const SourceText& source, std::string_view prefix, Message& messa
   return true;
 }
 
+std::string_view without_gz(std::string_view name) {
+  constexpr std::string_view kCompressed = ".gz";
+  if (name.ends_with(kCompressed)) name.remove_suffix(kCompressed.size());
+  return name;
+}
+
 }  // namespace
 
 bool looks_like_file(std::string_view name) {
-  return name.find('/') != std::string_view::npos || name.ends_with(".json") ||
-         name.ends_with(".textproto");
+  const std::string_view inner = without_gz(name);
+  return name.find('/') != std::string_view::npos || inner.ends_with(".json") ||
+         inner.ends_with(".textproto");
+}
+
+std::string stem_of(const std::string& path) {
+  return std::filesystem::path(without_gz(path)).stem().string();
 }
 
 std::optional<SourceText> read_source(const std::string& path, std::string_view field,
                                       ProblemList& problems, InputKind kind) {
-  SourceText source{
-      .name = path, .extension = std::filesystem::path(path).extension().string(), .text = {}};
+  SourceText source{.name = path,
+                    .extension = std::filesystem::path(without_gz(path)).extension().string(),
+                    .text = {}};
   if (source.extension != ".json" && source.extension != ".textproto") {
     problems.add(std::string(field), "must be a file ending in .textproto or .json, is " + path);
     return std::nullopt;

@@ -1,7 +1,7 @@
 // Reads a message from a file: protobuf text (.textproto) or JSON (.json) with the same field
-// names. One reading finds all problems of a file. Problems of protobuf text are reported by line
-// and column ("plan.textproto:3:5"). Those of JSON are reported by field ("plan.json: plan.tp"), or
-// by line and column if the text is not JSON.
+// names; either may be compressed (.json.gz). One reading finds all problems of a file. Problems of
+// protobuf text are reported by line and column ("plan.textproto:3:5"). Those of JSON are reported
+// by field ("plan.json: plan.tp"), or by line and column if the text is not JSON.
 
 #pragma once
 
@@ -25,6 +25,9 @@ struct SourceText {
 
 // Returns whether a person who wrote this means a file, not a catalog name.
 bool looks_like_file(std::string_view name);
+
+// Returns the name of a file without its folder and what tells its format: "r" for "out/r.json.gz".
+std::string stem_of(const std::string& path);
 
 // Reads a file. If that fails, or its extension is neither of the two, it reports a problem under
 // `field` and returns nullopt.

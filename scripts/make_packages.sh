@@ -14,7 +14,7 @@ if [[ ! -f $build/build.ninja ]] || ! grep --quiet 'STEPSIM_PYTHON:BOOL=ON' "$bu
   [[ -f $build/CMakeCache.txt ]] || without_tests=(-DSTEPSIM_TESTS=OFF)
   cmake --preset release -B "$build" -DSTEPSIM_PYTHON=ON "${without_tests[@]}" --log-level=WARNING
 fi
-targets=(stepsim stepsim_manual stepsim_library stepsim_python stepsim_python_files)
+targets=(stepsim stepsim_portable stepsim_manual stepsim_library stepsim_python stepsim_python_files)
 if grep --quiet '^build stepsim_mpi:' "$build/build.ninja"; then targets+=(stepsim_mpi); fi
 cmake --build "$build" --target "${targets[@]}" >/dev/null
 mkdir -p "$out"
@@ -29,6 +29,7 @@ cp "$stage"/debs/*.deb "$out/"
 version=$(sed -n 's/^project(stepsim VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 name=stepsim-$version-linux-$(uname -m)
 cmake --install "$build" --component program --prefix "$stage/$name" --strip >/dev/null
+install --strip "$build/portable/bin/stepsim" "$stage/$name/bin/stepsim"
 scripts/bundle_libraries.sh "$stage/$name/bin/stepsim" "$stage/$name/lib/stepsim"
 tar --create --gzip --file "$out/$name.tar.gz" --directory "$stage" --sort=name --owner=0 --group=0 \
   --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" "$name"

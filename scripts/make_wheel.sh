@@ -14,13 +14,14 @@ if [[ ! -f $build/build.ninja ]] || ! grep --quiet 'STEPSIM_PYTHON:BOOL=ON' "$bu
   [[ -f $build/CMakeCache.txt ]] || without_tests=(-DSTEPSIM_TESTS=OFF)
   cmake --preset release -B "$build" -DSTEPSIM_PYTHON=ON "${without_tests[@]}" --log-level=WARNING
 fi
-cmake --build "$build" --target stepsim_python stepsim_python_files >/dev/null
+cmake --build "$build" --target stepsim_python stepsim_python_portable stepsim_python_files >/dev/null
 python=$(sed -n 's/^Python3_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
 
 stage=$(mktemp --directory)
 trap 'rm -rf "$stage"' EXIT
 cp -r "$build/python/stepsim" bindings/setup.py LICENSE "$stage/"
 cp docs/python.md "$stage/README.md"
+cp "$build"/portable/python/_core.*.so "$stage/stepsim/"
 rm -rf "$stage/stepsim/__pycache__"
 scripts/bundle_libraries.sh "$stage"/stepsim/_core.*.so "$stage/stepsim/lib"
 strip --strip-unneeded "$stage"/stepsim/_core.*.so

@@ -19,7 +19,9 @@ constexpr int kMostBytesOfValue = 256 << 20;
 Database::Database(std::string path, Mode mode) : path_(std::move(path)) {
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX |
                     (mode == Mode::kWrite ? SQLITE_OPEN_CREATE : 0);
-  const int code = sqlite3_open_v2(path_.c_str(), &handle_, flags, nullptr);
+  // A name such as ":memory:" or "file:x?mode=ro" is one of a file, too.
+  const std::string file = path_.starts_with('/') ? path_ : "./" + path_;
+  const int code = sqlite3_open_v2(file.c_str(), &handle_, flags, nullptr);
   try {
     check(code);
     sqlite3_extended_result_codes(handle_, 1);

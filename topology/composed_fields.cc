@@ -1,6 +1,7 @@
 #include "sim/base/field.h"
 #include "sim/base/quantity_field.h"
 #include "topology/composed.h"
+#include "topology/graph/latency_limits.h"
 #include "topology/kinds/graph_names.h"
 
 namespace stepsim {
@@ -26,7 +27,7 @@ FieldTable<TierSpec> make_tier_fields() {
                "and the host's card, as a GPU has no second slot.",
        .rules = "Must be given where chips share a host.",
        .unset = "no host"});
-  table.add("host_latency", &TierSpec::host_latency, Limits::at_least(0),
+  table.add("host_latency", &TierSpec::host_latency, latency_limits(),
             {.help = "Latency between them."});
   table.add("cross_rail", &TierSpec::cross_rail,
             {.help = "How a chip sends to another rail. pxn: inside its block to the chip of that "

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "sim/base/quantity_text.h"
+#include "sim/base/xml_text.h"
 
 namespace stepsim {
 namespace {
@@ -409,7 +410,7 @@ class Drawing {
   }
 
   std::string legend() const {
-    std::string text = "<br/>" + options_.title;
+    std::string text = "<br/>" + xml_escaped(options_.title);
     if (is_collapsed()) text += fmt::format("<br/>collapsed: a box is {} chips", box_);
     if (is_thinned_)
       text += "<br/>thinned: \"2-14\" are all places between the second and the last one";
@@ -474,6 +475,16 @@ class Drawing {
     return {across * axis(0) + slant_across * axis(2), up * axis(1) + slant_up * axis(2)};
   }
 
+  // A name in the quotes of a label, where Graphviz knows entities and "\\n".
+  static std::string label_text(std::string_view name) {
+    std::string text;
+    for (const char letter : xml_escaped(name)) {
+      if (letter == '\\') text += '\\';
+      text += letter == '\n' ? ' ' : letter;
+    }
+    return text;
+  }
+
   // The chips of a grid are named by their position alone.
   static std::string without_chip(const std::string& name) {
     constexpr std::string_view kChip = "chip";
@@ -485,9 +496,9 @@ class Drawing {
     std::string label = shape.label;
     if (!frame.empty() && label.starts_with(frame + ".")) label.erase(0, frame.size() + 1);
     if (is_torus_) label = without_chip(label);
-    if (!shape.is_named) label.clear();
+    label = shape.is_named ? label_text(label) : "";
     for (const auto& [name, count] : shape.content) {
-      label += fmt::format("{}{} {}", label.empty() ? "" : "\\n", count, name);
+      label += fmt::format("{}{} {}", label.empty() ? "" : "\\n", count, label_text(name));
     }
     std::string place;
     if (is_torus_) {
@@ -526,7 +537,7 @@ class Drawing {
       text_ += fmt::format(
           "{}subgraph \"cluster {} {}\" {{ label=\"{}\"; fontsize=10; style=rounded; "
           "color=\"#b9c4d6\";\n",
-          indent, inner, number, name);
+          indent, inner, number, label_text(name));
     }
     const std::uint32_t parts = built_.places.levels[inner - 1].size;
     const std::uint32_t part_chips = chips / parts;
@@ -595,7 +606,7 @@ class Drawing {
         "  s{0} [shape=plaintext, style=\"\", fontsize=7, fontcolor=\"#777777\", label=\"{1}\", "
         "width=0, height=0, margin=0, pos=\"{2:.2f},{3:.2f}!\"];\n"
         "  n{4} -- s{0} [style=dashed, {5}];\n",
-        stubs_++, without_chip(shapes_[to].label), x + share * (outside_x - x),
+        stubs_++, label_text(without_chip(shapes_[to].label)), x + share * (outside_x - x),
         y + share * (outside_y - y), from, style);
   }
 

@@ -2,9 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "sim/base/shown_text.h"
+
 namespace stepsim {
 
 std::string json_escaped(std::string_view text) {
+  const auto is_plain = [](char letter) {
+    return letter >= ' ' && letter <= '~' && letter != '"' && letter != '\\';
+  };
+  if (std::ranges::all_of(text, is_plain)) return std::string(text);
   std::string escaped;
   escaped.reserve(text.size());
   for (const char character : text) {
@@ -17,7 +26,7 @@ std::string json_escaped(std::string_view text) {
       escaped += character;
     }
   }
-  return escaped;
+  return json_shown(std::move(escaped));
 }
 
 std::string json_number(double value) {

@@ -159,4 +159,16 @@ std::vector<Problem> check_writable(const std::string& path) {
   }
 }
 
+std::string make_output_folder(const std::string& folder) {
+  std::error_code error;
+  std::error_code ignored;
+  std::filesystem::create_directories(folder, error);
+  if (!std::filesystem::is_directory(folder, ignored)) {
+    return "\"" + folder + "\" is no folder and can't be made one" +
+           (error ? ": " + error.message() : "");
+  }
+  const std::vector<Problem> problems = check_writable(folder + "/any.svg");
+  return problems.empty() ? "" : "\"" + folder + "\": " + problems.front().message;
+}
+
 }  // namespace stepsim

@@ -63,4 +63,9 @@ class OutputFile {
 // the disk is full or broken.
 std::vector<Problem> check_writable(const std::string& path);
 
+// Makes a folder that outputs go to, and those around it, where they are missing, and tries to
+// write there. Returns what is wrong with it; "" if files can be written there now. Throws as
+// check_writable() does.
+std::string make_output_folder(const std::string& folder);
+
 }  // namespace stepsim

@@ -92,6 +92,12 @@ bool is_same_output(const std::string& one, const std::string& other) {
          ::strcasecmp(file_name(target).c_str(), file_name(other_target).c_str()) == 0;
 }
 
+bool is_one_file(const std::string& path, const std::string& other) {
+  const auto of_path = status_of(path);
+  const auto of_other = status_of(other);
+  return of_path && of_other && S_ISREG(of_path->st_mode) && id_of(*of_path) == id_of(*of_other);
+}
+
 bool is_file_of_standard_output(const std::string& path) {
   struct stat output {};
   if (::fstat(STDOUT_FILENO, &output) != 0 || !S_ISREG(output.st_mode)) return false;

@@ -23,6 +23,9 @@ std::string trouble_with_place(const std::string& path);
 // exist. Devices such as /dev/null take any number of outputs.
 bool is_same_output(const std::string& one, const std::string& other);
 
+// Returns whether both names lead to one ordinary file, which exists.
+bool is_one_file(const std::string& path, const std::string& other);
+
 // Returns whether `path` is the file that standard output was redirected to.
 bool is_file_of_standard_output(const std::string& path);
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "traces/xml_text.h"
+#include "sim/base/xml_text.h"
 
 namespace stepsim {
 namespace {

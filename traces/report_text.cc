@@ -1,15 +1,14 @@
 #include "traces/report_text.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+
+#include "sim/base/shown_text.h"
 
 namespace stepsim {
 
 std::string painted(std::string_view text, Paint paint, bool color) {
-  static constexpr std::array<std::string_view, 5> kCodes{"1", "2", "1;32", "1;31", "36"};
-  if (!color) return std::string(text);
-  return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<std::size_t>(paint)], text);
+  return color ? stepsim::paint(text, static_cast<std::size_t>(paint)) : std::string(text);
 }
 
 std::string grouped(std::int64_t number) {

@@ -23,7 +23,8 @@ inline constexpr std::size_t kReportLabel = 22;
 
 enum class Paint : std::uint8_t { kBold, kDim, kGood, kBad, kBar };
 
-// Returns the text in ANSI colours if `color`, otherwise unchanged.
+// Returns the text with marks of its colour (sim/base/shown_text.h) if `color`, otherwise
+// unchanged.
 std::string painted(std::string_view text, Paint paint, bool color);
 
 // Writes 1234567 as "1,234,567".

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "sim/base/quantity_text.h"
+#include "sim/base/shown_text.h"
 #include "traces/json_text.h"
 #include "traces/report_text.h"
 
@@ -329,7 +330,7 @@ void write_requests_csv(const ServingOutcome& run, OutputFile& out) {
       fmt::format_to(std::back_inserter(buffer), ",{}", exact_seconds(part));
     }
     fmt::format_to(std::back_inserter(buffer), ",{},{},{},{}\n", request.input_tokens,
-                   record.tokens, run.requests.tenants[request.tenant.index()].name,
+                   record.tokens, csv_cell(run.requests.tenants[request.tenant.index()].name),
                    record.replica);
     if (buffer.size() < kFlushCsvAt) continue;
     out.write({buffer.data(), buffer.size()});

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "sim/base/quantity_text.h"
-#include "traces/xml_text.h"
+#include "sim/base/xml_text.h"
 
 namespace stepsim {
 namespace {

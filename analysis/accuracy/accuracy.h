@@ -81,6 +81,9 @@ struct PredictOptions {
   std::function<bool(std::size_t done, std::size_t records)> progress{};
   // Asked by every thread while it simulates a run, and ends the work likewise.
   std::function<bool()> goes_on{};
+  // Asked before each record, and where goes_on() has ended one: if true, the records that are not
+  // done are skipped as interrupted, and those that are come back. May be empty.
+  std::function<bool()> is_ended{};
 };
 
 // Returns rows in the order of the table. A training run has one row per measured metric. REQUIRES:

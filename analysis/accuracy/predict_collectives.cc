@@ -422,6 +422,11 @@ std::vector<AccuracyRow> predict_collectives(const CsvTable& table,
   for (std::size_t record = 0; record < table.records.size(); ++record) {
     report(options, record, table.records.size());
     AccuracyRow row = start_row(table, record, hardware, "hardware", "time_s");
+    if (is_ended(options)) {
+      row.skipped = kInterrupted;
+      rows.push_back(std::move(row));
+      continue;
+    }
     const std::optional<double> microseconds = table.number(record, "time_us");
     if (!microseconds || *microseconds <= 0) {
       row.skipped = table.at(record, "time_us").empty()
@@ -446,7 +451,12 @@ std::vector<AccuracyRow> predict_serving_collectives(const CsvTable& table,
   ServingTable serving{.table = table, .hardware = hardware, .clusters = Clusters(options.library)};
   for (std::size_t record = 0; record < table.records.size(); ++record) {
     report(options, record, table.records.size());
-    predict_serving_record(serving, record, rows);
+    if (is_ended(options)) {
+      rows.push_back(start_row(table, record, hardware, "chip", "time_s"));
+      rows.back().skipped = kInterrupted;
+    } else {
+      predict_serving_record(serving, record, rows);
+    }
   }
   return rows;
 }

@@ -143,6 +143,11 @@ std::vector<AccuracyRow> predict_kernels(const CsvTable& table,
   for (std::size_t record = 0; record < table.records.size(); ++record) {
     report(options, record, table.records.size());
     AccuracyRow row = start_row(table, record, hardware, "hardware", "time_s");
+    if (is_ended(options)) {
+      row.skipped = kInterrupted;
+      rows.push_back(std::move(row));
+      continue;
+    }
     const auto finish = [&](std::string skipped) {
       row.skipped = std::move(skipped);
       rows.push_back(std::move(row));

@@ -36,9 +36,14 @@ using PlanPair = std::pair<ServedPlan, std::optional<ServedPlan>>;
 using Groups = std::map<PlanPair, std::vector<std::size_t>>;
 
 Served serve(const ServedRun& run, PlanTimes& replicas, PlanTimes& decode,
-             const std::function<bool()>& goes_on) {
+             const PredictOptions& options) {
+  const Served ended{.figures = {}, .problem = std::string(kInterrupted)};
+  if (is_ended(options)) return ended;
   try {
-    return {.figures = simulate_served_run(run, replicas, decode, goes_on), .problem = {}};
+    return {.figures = simulate_served_run(run, replicas, decode, options.goes_on), .problem = {}};
+  } catch (const SimulationInterrupted&) {
+    if (!is_ended(options)) throw;
+    return ended;
   } catch (const ConfigError& error) {
     const Problem& first = error.problems().front();
     return {.figures = {}, .problem = first.field + ": " + first.message};
@@ -50,15 +55,14 @@ Served serve(const ServedRun& run, PlanTimes& replicas, PlanTimes& decode,
 // Serves the runs of one pair of plans, one after the other. Throws SimulationInterrupted.
 template <class Done>
 void serve_group(const std::vector<std::size_t>& records, const std::vector<ServedRun>& runs,
-                 std::vector<Served>& served, const std::function<bool()>& goes_on,
-                 const Done& done) {
+                 std::vector<Served>& served, const PredictOptions& options, const Done& done) {
   const ServedRun& first = runs[records.front()];
   try {
     PlanTimes replicas(first.plan);
     std::optional<PlanTimes> decode;
     if (first.decode) decode.emplace(*first.decode);
     for (const std::size_t record : records) {
-      served[record] = serve(runs[record], replicas, decode ? *decode : replicas, goes_on);
+      served[record] = serve(runs[record], replicas, decode ? *decode : replicas, options);
       done(1);
     }
   } catch (const ConfigError& error) {
@@ -84,7 +88,7 @@ std::vector<Served> serve_all(const CsvTable& table, const std::vector<ServedRun
   std::mutex reporting;
   std::size_t finished = 0;
   for_each_in_parallel(work.size(), options.threads, [&](std::size_t i) {
-    serve_group(*work[i], runs, served, options.goes_on, [&](std::size_t more) {
+    serve_group(*work[i], runs, served, options, [&](std::size_t more) {
       const std::lock_guard lock(reporting);
       report(options, finished += more, runs.size());
     });

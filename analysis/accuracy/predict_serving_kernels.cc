@@ -248,7 +248,11 @@ std::vector<AccuracyRow> predict_serving_kernels(const CsvTable& table,
   for (std::size_t record = 0; record < table.records.size(); ++record) {
     report(options, record, table.records.size());
     rows.push_back(start_row(table, record, hardware, "chip", "time_s"));
-    predict_row(table, record, hardware, chips, rows.back());
+    if (is_ended(options)) {
+      rows.back().skipped = kInterrupted;
+    } else {
+      predict_row(table, record, hardware, chips, rows.back());
+    }
   }
   return rows;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <string>
@@ -94,7 +95,7 @@ class MeasurementReader {
     if (const std::size_t note = text.find(" ("); !value && note != std::string_view::npos) {
       value = number_in<double>(text.substr(0, note));
     }
-    if (value && *value > 0) return value;
+    if (value && *value > 0 && std::isfinite(*value)) return value;
     problem_ = no_value(table_, record_, column, "a number above 0");
     return std::nullopt;
   }
@@ -146,11 +147,21 @@ std::vector<RunOutcome> simulate_all(const CsvTable& table,
   std::mutex one_at_a_time;
   std::mutex reporting;
   std::size_t done = 0;
-  for_each_in_parallel(runs.size(), options.threads, [&](std::size_t i) {
-    TrainingRun run = training_run(table, runs[i].front(), catalog, options.library);
+  const auto simulate_one = [&](std::size_t record) -> RunOutcome {
+    const RunOutcome ended{.prediction = {}, .problem = std::string(kInterrupted), .assumed = {}};
+    if (is_ended(options)) return ended;
+    TrainingRun run = training_run(table, record, catalog, options.library);
     if (options.change_chip) options.change_chip(run.experiment.cluster.chip);
-    const RunOutcome outcome =
-        simulate_training_run(std::move(run), options.most_ops, options.goes_on, one_at_a_time);
+    try {
+      return simulate_training_run(std::move(run), options.most_ops, options.goes_on,
+                                   one_at_a_time);
+    } catch (const SimulationInterrupted&) {
+      if (!is_ended(options)) throw;
+      return ended;
+    }
+  };
+  for_each_in_parallel(runs.size(), options.threads, [&](std::size_t i) {
+    const RunOutcome outcome = simulate_one(runs[i].front());
     for (const std::size_t record : runs[i]) outcomes[record] = outcome;
     const std::lock_guard lock(reporting);
     report(options, done += runs[i].size(), table.records.size());

@@ -71,6 +71,10 @@ std::string no_value(const CsvTable& table, std::size_t record, std::string_view
   return fmt::format("{} is \"{}\", must be {}", column, text, accepted);
 }
 
+bool is_ended(const PredictOptions& options) {
+  return options.is_ended && options.is_ended();
+}
+
 void report(const PredictOptions& options, std::size_t done, std::size_t records) {
   if (options.progress && !options.progress(done, records)) {
     throw SimulationInterrupted("interrupted after " + std::to_string(done) + " records");

@@ -34,6 +34,11 @@ std::string cluster_of(const Hardware& hardware, std::int64_t chips);
 std::string no_value(const CsvTable& table, std::size_t record, std::string_view column,
                      std::string_view accepted);
 
+// Returns whether the caller wants what is done, and no more; other records are skipped as
+// kInterrupted.
+bool is_ended(const PredictOptions& options);
+inline constexpr std::string_view kInterrupted = "interrupted before it was done";
+
 // Throws SimulationInterrupted if the caller wants to stop.
 void report(const PredictOptions& options, std::size_t done, std::size_t records);
 

@@ -12,16 +12,18 @@
 namespace stepsim {
 namespace {
 
-struct ColumnLimits {
-  std::int64_t least = 0;
-  std::int64_t most = 1 << 27;  // tokens
-};
+constexpr std::int64_t kMostTokens = 1 << 27;
+constexpr std::int64_t kMostRanks = 1 << 20;
 
-ColumnLimits limits_of(std::string_view column) {
-  constexpr ColumnLimits kRanks{.least = 1, .most = 1 << 20};
-  constexpr std::array<std::string_view, 8> kColumns = {
-      "tp", "cp", "pp", "dp", "ep", "virtual_stages", "chip_count", "chips_per_node"};
-  return std::ranges::count(kColumns, column) == 0 ? ColumnLimits{} : kRanks;
+// Numbers of ranks, also those of one kind of workers: "prefill_tp", "attention_dp".
+std::int64_t most_of(std::string_view column) {
+  constexpr std::array<std::string_view, 9> kRanks = {
+      "tp", "cp", "pp", "dp", "ep", "virtual_stages", "chip_count", "chips", "chips_per_node"};
+  const bool counts_ranks = std::ranges::any_of(kRanks, [column](std::string_view name) {
+    const std::size_t before = column.size() - std::min(column.size(), name.size());
+    return column.ends_with(name) && (before == 0 || column[before - 1] == '_');
+  });
+  return counts_ranks ? kMostRanks : kMostTokens;
 }
 
 // Reads "4" and "4.0", which programs make of whole numbers.
@@ -37,10 +39,10 @@ std::optional<std::int64_t> RowReader::integer(std::string_view column) {
   if (is_blank(text(column))) return std::nullopt;
   const auto value = whole_count(text(column));
   if (!value) fail(no_value(table_, record_, column, "a whole number"));
-  const ColumnLimits limits = limits_of(column);
-  if (!value || (*value >= limits.least && *value <= limits.most)) return value;
-  fail(std::string(column) + " must be " + std::to_string(limits.least) + " to " +
-       std::to_string(limits.most) + ", is " + std::to_string(*value));
+  const std::int64_t most = most_of(column);
+  if (!value || (*value >= 1 && *value <= most)) return value;
+  fail(std::string(column) + " must be 1 to " + std::to_string(most) + ", is " +
+       std::to_string(*value));
   return std::nullopt;
 }
 

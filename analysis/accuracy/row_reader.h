@@ -21,9 +21,10 @@ class RowReader {
   RowReader(const CsvTable& table, std::size_t record) : table_(table), record_(record) {}
 
   std::string_view text(std::string_view column) const { return table_.at(record_, column); }
-  // Returns nullopt if the field is blank. Fails if it is no whole number or not within the limits
-  // of its column, and then returns nullopt too. Products of three axes of a plan, or of two other
-  // numbers, fit in 64 bits.
+  // Returns nullopt if the field is blank. Fails if it is no whole number of at least 1 or above
+  // the limit of its column, 2^20 ranks or 2^27 of anything else, and then returns nullopt too:
+  // what comes out may be divided by. Products of three axes of a plan, or of two other numbers,
+  // fit in 64 bits.
   std::optional<std::int64_t> integer(std::string_view column);
   std::int64_t integer_or(std::string_view column, std::int64_t other) {
     return integer(column).value_or(other);

@@ -84,7 +84,7 @@ class Reading {
     read_load();
     read_engine();
     read_layouts();
-    if (run_.problem.empty()) run_.problem = row_.problem();
+    if (!row_.problem().empty()) run_.problem = row_.problem();  // others may come of it
     std::ranges::copy(row_.assumed(), std::back_inserter(run_.assumed));
   }
 

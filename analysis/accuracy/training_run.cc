@@ -175,6 +175,7 @@ TrainingRun training_run(const CsvTable& table, std::size_t record, const Measur
   const Software software = software_of(row, catalog.software);
   const MeasuredModel known = known_model(row, catalog.models, catalog.catalog);
   const std::int64_t ranks = ranks_of(row);
+  row.integer("chip_count");  // it must make sense where the axes say how many there are, too
   const std::int64_t chips = ranks > 0 ? ranks : row.need("chip_count");
   Experiment& experiment = run.experiment;
   experiment.name = table.at(record, "id");
@@ -194,7 +195,7 @@ TrainingRun training_run(const CsvTable& table, std::size_t record, const Measur
     if (run.problem.empty()) check_and_build(run);
     assume_placement(run);
   } catch (const ConfigError& error) {
-    run.problem = first_of(error.problems());
+    run.problem = row.problem().empty() ? first_of(error.problems()) : row.problem();
   }
   return run;
 }

@@ -58,9 +58,10 @@ void read_sizes(RowReader& row, std::int64_t chips, ParallelPlan& plan) {
   plan.sequence = row.need("seq_len");
   plan.global_batch = row.need("global_batch");
   plan.microbatch_size = row.integer_or("micro_batch", 1);
-  const std::int64_t of_replica = plan.microbatch_size * plan.tp * plan.cp;
-  const bool divides = plan.dp > 0 && plan.global_batch % (plan.dp * of_replica) == 0;
-  if (is_batch_of_a_chip(row) && divides) plan.microbatch_size = of_replica;
+  if (row.problem().empty() && plan.dp > 0 && is_batch_of_a_chip(row)) {
+    const std::int64_t of_replica = plan.microbatch_size * plan.tp * plan.cp;
+    if (plan.global_batch % (plan.dp * of_replica) == 0) plan.microbatch_size = of_replica;
+  }
   if (row.text("micro_batch").empty()) row.assume("micro_batch: 1");
 }
 

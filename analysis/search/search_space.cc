@@ -233,6 +233,14 @@ void add_value(std::string_view text, const std::string& option, Dimension& to,
     to.is_usual = true;
     return;
   }
+  const std::size_t dots = text.find("..");
+  if (dots != std::string_view::npos && values_of(text).size() == 1 &&
+      text.substr(0, dots) != text.substr(dots + 2)) {
+    problems.push_back({option + " " + to.key,
+                        "must be a range that rises, of at most " + std::to_string(kMostOfARange) +
+                            " numbers, as in 1..8, is \"" + shortened(text) + "\""});
+    return;
+  }
   for (std::string& value : values_of(text)) {
     ParallelPlan plan;
     plan.pp = 1;

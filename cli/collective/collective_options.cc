@@ -361,7 +361,14 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
   request.yes = line.options.count("yes") != 0;
   if (line.options.count("shift") != 0) {
     const auto shift = number_in<std::uint32_t>(line.value("shift"));
-    if (!shift) problems.push_back({"--shift", "must be a whole number"});
+    if (!shift) {
+      problems.push_back(
+          {"--shift", "must be a whole number, is \"" + shortened(line.value("shift")) + "\""});
+    }
+    if (op && request.op != CollectiveOp::kPermute) {
+      problems.push_back(
+          {"--shift", "goes with permute only, is given with " + std::string(name_of(request.op))});
+    }
     request.shift = shift.value_or(1);
   }
   read_sizes(line, request, problems);

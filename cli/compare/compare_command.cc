@@ -35,7 +35,7 @@ po::options_description compare_option_list() {
 // Returns the result that a file holds; nullopt if the name is something else, such as an
 // experiment. Adds a problem if the file can't be read.
 std::optional<Json> result_in_file(const std::string& name, std::vector<Problem>& problems) {
-  if (!looks_like_file(name) || !name.ends_with(".json")) return std::nullopt;
+  if (!name.ends_with(".json") && !name.ends_with(".json.gz")) return std::nullopt;
   const TextOrProblem read = read_input(name, InputKind::kText);
   if (!read.text) {
     problems.push_back({name, "can't be read: " + read.problem});

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "analysis/step/step_report.h"
@@ -23,7 +24,9 @@
 #include "experiment/simulate_experiment.h"
 #include "pages/run/run_timeline.h"
 #include "proto/catalog/measured_tables.h"
+#include "sim/base/error.h"
 #include "sim/base/parallel.h"
+#include "sim/base/quantity_text.h"
 
 namespace stepsim {
 namespace {
@@ -72,6 +75,32 @@ std::string page_of(const RunRequest& request, const FinishedRun& run, const Ask
   return run_html(run, asked, what_if);
 }
 
+// A time or a size that is too large comes of an unlikely link or size. Names those that are.
+ConfigError out_of_range(const std::string& what, const ParallelPlan& plan, const Fabric& fabric,
+                         const ChipSpec& chip) {
+  std::vector<Problem> problems;
+  const std::vector<Link>& links = fabric.links();
+  if (!links.empty()) {
+    const auto name = [&](const Link& link) {
+      return fabric.nodes()[link.from.index()].name + " to " + fabric.nodes()[link.to.index()].name;
+    };
+    const Link& slowest = *std::ranges::min_element(links, {}, &Link::bandwidth);
+    const Link& longest = *std::ranges::max_element(links, {}, &Link::latency);
+    problems.push_back(
+        {"cluster", fmt::format("{}; its slowest link, {}, has {}, and its longest, {}, takes {}",
+                                what, name(slowest), to_text(slowest.bandwidth), name(longest),
+                                to_text(longest.latency))});
+  }
+  problems.push_back(
+      {"cluster.chip", fmt::format("{}; its memory has {}, and its peak in {} is {}", what,
+                                   to_text(chip.memory_bandwidth), name_of(plan.type),
+                                   to_text(chip.peak_of(plan.type)))});
+  problems.push_back(
+      {"plan", fmt::format("{}; it has sequence={}, global_batch={}, microbatch={}", what,
+                           plan.sequence, plan.global_batch, plan.microbatch_size)});
+  return ConfigError(std::move(problems));
+}
+
 ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   if (names_job_file(arguments)) return run_job_file(arguments);
   std::vector<std::string> rest = arguments;
@@ -84,6 +113,7 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   const bool draws = !options.html.empty() || !options.timeline_plot.empty();
   const std::int64_t ranks = experiment.plan.ranks();
   if (ranks >= kManyRanks) progress.announce(fmt::format("building the ops of {} ranks", ranks));
+  if (asked_export) prepare_export(*asked_export, ranks);
   const Cluster cluster = cluster_for_steps(experiment, std::move(request.topology));
   ExperimentOptions simulation =
       draws ? recording_for_page(options.simulation) : options.simulation;
@@ -91,7 +121,14 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   simulation.before = [&](const OpGraph& graph, const Cluster& on, SimulationOptions& run) {
     announce_packets(graph, on, run, options.yes);
   };
-  const SimulatedExperiment done = simulate_experiment(experiment, cluster, simulation);
+  const SimulatedExperiment done = [&] {
+    try {
+      return simulate_experiment(experiment, cluster, simulation);
+    } catch (const std::range_error& error) {
+      progress.wipe();
+      throw out_of_range(error.what(), experiment.plan, cluster.fabric, cluster.chip);
+    }
+  }();
   progress.wipe();
 
   const AskedExperiment asked{record_json(request.record, options.simulation, version()),

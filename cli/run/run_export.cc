@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
+#include <utility>
+#include <vector>
 
 #include "cli/outputs.h"
 #include "cli/standard_output.h"
@@ -12,18 +12,17 @@
 #include "import/goal/goal.h"
 #include "import/goal/goal_export.h"
 #include "sim/base/error.h"
+#include "traces/output_file.h"
 
 namespace stepsim {
 namespace {
 
-constexpr std::size_t kMostExportedRanks = 4096;
+constexpr std::int64_t kMostExportedRanks = 4096;
 constexpr std::size_t kFilesAtOnce = 64;
 
 void make_folder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (!std::filesystem::is_directory(path)) {
-    throw ConfigError({Problem{"--export", "can't make the folder " + path}});
+  if (const std::string why = make_output_folder(path); !why.empty()) {
+    throw ConfigError({Problem{"--export", why}});
   }
 }
 
@@ -80,14 +79,22 @@ std::optional<RunExport> take_export(std::vector<std::string>& arguments) {
   return asked;
 }
 
-ExitStatus write_export(const RunExport& asked, const OpGraph& graph, const Cluster& cluster) {
-  if (asked.kind == "goal") return write_goal(asked, graph, cluster);
-  if (graph.ranks.size() > kMostExportedRanks) {
+void prepare_export(const RunExport& asked, std::int64_t ranks) {
+  if (asked.kind == "goal") {
+    std::vector<Problem> problems = check_writable(asked.path);
+    for (Problem& problem : problems) problem.field = "--export goal " + problem.field;
+    return throw_if_any(std::move(problems));
+  }
+  if (ranks > kMostExportedRanks) {
     throw ConfigError(
         {Problem{"--export", fmt::format("writes a file a rank, at most {}; there are {}",
-                                         kMostExportedRanks, graph.ranks.size())}});
+                                         kMostExportedRanks, ranks)}});
   }
   make_folder(asked.path);
+}
+
+ExitStatus write_export(const RunExport& asked, const OpGraph& graph, const Cluster& cluster) {
+  if (asked.kind == "goal") return write_goal(asked, graph, cluster);
   Outputs outputs;
   for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
     outputs.write(fmt::format("{}/stepsim.{}.et", asked.path, rank),

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,7 +23,11 @@ struct RunExport {
 // nullopt.
 std::optional<RunExport> take_export(std::vector<std::string>& arguments);
 
-// Writes the files. Throws ConfigError for more ranks than can be written and folders that can't.
+// Makes the folder, and tries whether it, or the file, can be written. Throws ConfigError if not,
+// and for more ranks than files are written of.
+void prepare_export(const RunExport& asked, std::int64_t ranks);
+
+// Writes the files. REQUIRES: prepare_export() was called.
 ExitStatus write_export(const RunExport& asked, const OpGraph& graph, const Cluster& cluster);
 
 }  // namespace stepsim

@@ -14,6 +14,7 @@
 #include "schedules/plan/plan_schedule.h"
 #include "sim/base/field_text.h"
 #include "sim/base/quantity_text.h"
+#include "sim/base/shown_text.h"
 #include "traces/json_text.h"
 #include "traces/report_text.h"
 
@@ -573,16 +574,13 @@ std::string search_json(const SearchRequest& request, const SearchResult& result
 
 std::string search_csv(const SearchRequest& request, const SearchResult& result) {
   const std::vector<std::string> columns = searched_keys(request);
-  const auto cell = [](const std::string& text) {
-    return text.find(',') == std::string::npos ? text : '"' + text + '"';
-  };
   std::string text = "rank,cluster";
   for (const std::string& key : columns) text += "," + key;
   text += ",step_time_s,peak_bytes,fits,model_flops_utilization,chips,cost,energy_joules\n";
   std::size_t rank = 0;
   for (const FoundPlan& plan : listed(result)) {
-    text += fmt::format("{},{}", ++rank, cell(request.places[plan.place].base.cluster.name));
-    for (const std::string& key : columns) text += "," + cell(value_of_key(plan.plan, key));
+    text += fmt::format("{},{}", ++rank, csv_cell(request.places[plan.place].base.cluster.name));
+    for (const std::string& key : columns) text += "," + csv_cell(value_of_key(plan.plan, key));
     text += fmt::format(",{},{},{},{},{},{},{}\n", exact_seconds(plan.step), plan.peak.value(),
                         plan.fits ? "true" : "false", json_number(plan.mfu), plan.chips,
                         json_number(plan.cost), plan.joules ? json_number(*plan.joules) : "");

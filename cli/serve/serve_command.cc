@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "cli/serve/serve_cases.h"
 #include "cli/serve/serve_options.h"
 #include "cli/serve/served_load_options.h"
+#include "cli/session.h"
 #include "cli/standard_output.h"
 #include "proto/serving_case/read_cases.h"
 #include "traces/serving_report.h"
@@ -185,6 +187,21 @@ void sum_up(const ServeOptions& options, const std::vector<ServedModels>& models
   }
 }
 
+// An engine makes a token of an answer a step, so the longest answer takes at least as many.
+void warn_of_steps(const RequestList& requests) {
+  constexpr std::int32_t kMany = 1'000'000;
+  constexpr double kStepsPerSecond = 500'000;  // of one request to Llama-3 8B: 100,000 in 0.20 s
+  std::int32_t longest = 0;
+  for (const Request& request : requests.requests) {
+    longest = std::max(longest, request.output_tokens);
+  }
+  if (longest <= kMany || current_session() != nullptr) return;
+  print_error(
+      fmt::format("stepsim: warning: an answer has {} tokens, each a step that is simulated: "
+                  "some {:.0f} s of work\n",
+                  longest, longest / kStepsPerSecond));
+}
+
 void simulate(const ServeOptions& options, std::vector<ServedModels>& models, ServingOutcome& run) {
   const std::unique_ptr<KvTransport> transport = make_transport(options, models);
   const ModelCosts first = costs_of(options, models.front());
@@ -195,6 +212,7 @@ void simulate(const ServeOptions& options, std::vector<ServedModels>& models, Se
   for (std::size_t i = 1; i < models.size(); ++i) {
     costs.others.push_back(costs_of(options_of(options, i), models[i]));
   }
+  warn_of_steps(run.requests);
   Progress progress;
   const auto wall = std::chrono::steady_clock::now();
   const double cpu = processor_seconds();

@@ -40,12 +40,13 @@ std::vector<std::string> layouts_for(bool has_experts, std::int64_t chips) {
 std::vector<ServedLayout> load_layouts(const LayoutSource& source,
                                        std::vector<std::string>& refused) {
   const ModelSpec model = load_model(source.model);
-  std::int64_t chips = source.most_chips;
-  if (chips == 0) {
-    const Cluster cluster =
-        build_cluster(load_cluster(source.cluster, source.library, source.chip));
-    chips = static_cast<std::int64_t>(cluster.places.chips.size());
+  const Cluster cluster = build_cluster(load_cluster(source.cluster, source.library, source.chip));
+  const auto all = static_cast<std::int64_t>(cluster.places.chips.size());
+  if (source.most_chips > all) {
+    throw ConfigError({{"--chips", fmt::format("must be at most {}, the chips of {}, is {}", all,
+                                               source.cluster, source.most_chips)}});
   }
+  const std::int64_t chips = source.most_chips == 0 ? all : source.most_chips;
   std::vector<std::string> plans = layouts_for(model.experts.routed > 0, chips);
   if (!source.layouts.empty()) {
     plans.clear();

@@ -21,7 +21,8 @@ bool starts_field(std::string_view part) {
   return part.substr(0, equals).find_first_of("*; ") == std::string_view::npos;
 }
 
-// "1..4": the whole numbers from 1 to 4; nothing if the text is something else.
+// "1..4": the whole numbers from 1 to 4; nothing if the text is something else, or no range to
+// follow.
 std::optional<std::vector<std::string>> values_of_range(std::string_view text) {
   const std::size_t dots = text.find("..");
   if (dots == std::string_view::npos) return std::nullopt;
@@ -52,8 +53,23 @@ std::vector<std::string> values_in(std::string_view text) {
   return values;
 }
 
+// Returns what is wrong with a value that looks like a range and was not followed; "" if nothing.
+std::string trouble_with_range(std::string_view text) {
+  const std::size_t dots = text.find("..");
+  if (dots == std::string_view::npos) return {};
+  const auto first = number_in<std::int64_t>(text.substr(0, dots));
+  const auto last = number_in<std::int64_t>(text.substr(dots + 2));
+  if (!first || !last) return {};
+  return fmt::format("must be a range that rises, of at most {} numbers, as in 1..8, is \"{}\"",
+                     kMostInRange, text);
+}
+
 std::optional<Problem> problem_of(const SweepAxis& axis, const std::string& source) {
   for (const SweepAxis::Field& field : axis.fields) {
+    for (const std::string& value : field.values) {
+      const std::string trouble = trouble_with_range(value);
+      if (!trouble.empty()) return Problem{source + " " + field.path, trouble};
+    }
     if (std::ranges::count(field.values, "") > 0) {
       return Problem{source + " " + field.path, "has an empty value"};
     }

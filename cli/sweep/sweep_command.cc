@@ -14,6 +14,7 @@
 #include "cli/progress.h"
 #include "cli/progress_line.h"
 #include "cli/session.h"
+#include "cli/standard_output.h"
 #include "cli/sweep/point_bench.h"
 #include "cli/sweep/sweep_merge.h"
 #include "cli/sweep/sweep_options.h"
@@ -71,6 +72,15 @@ ExitStatus run_merge(const std::vector<std::string>& arguments) {
   return write_table(request.outputs, merged.table, merged.counts);
 }
 
+// Few words are enough for many points, each of which is a run.
+void warn_of_many(const SweepRequest& request, bool has_store) {
+  constexpr std::uint64_t kMany = 10'000;
+  if (request.space.size() <= kMany || current_session() != nullptr) return;
+  print_error(fmt::format("stepsim: warning: {} points, each of which is simulated{}\n",
+                          request.space.size(),
+                          has_store ? "" : "; --store FILE keeps those that are done"));
+}
+
 ExitStatus run_sweep_command(const std::vector<std::string>& arguments) {
   if (is_merge(arguments)) return run_merge(arguments);
   const std::unique_ptr<ProcessGroup> group = ProcessGroup::join();
@@ -85,6 +95,7 @@ ExitStatus run_sweep_command(const std::vector<std::string>& arguments) {
     set_interrupt_words("what has been run is in " + request.store +
                         ", and the same command goes on from there");
   }
+  warn_of_many(request, store.has_value());
   SweepLine line;
   SweepWatch watch{.progress = [&](const SweepCounts& counts) { line.show(counts); }};
   if (Session* const session = current_session(); session != nullptr && session->part) {

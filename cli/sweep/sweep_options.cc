@@ -118,6 +118,16 @@ ExperimentSource read_source_of_sweep(const CommandLine& line, std::vector<Probl
   return source;
 }
 
+// What SQLite calls an address: its options would count for something else than the file.
+std::string read_store(const CommandLine& line, std::vector<Problem>& problems) {
+  if (line.value("store").starts_with("file:")) {
+    problems.push_back(
+        {"--store", "must be the name of a file, is \"" + line.value("store") + "\""});
+    return "";
+  }
+  return read_output_path(line, "store", OutputFormat::kStore, problems);
+}
+
 }  // namespace
 
 SweepShard read_shard(std::string_view text, std::vector<Problem>& problems) {
@@ -175,7 +185,7 @@ SweepRequest read_sweep_request(const std::vector<std::string>& arguments) {
   CommandLine line = read_command_line(arguments, sweep_option_list(), problems);
   SweepOutputs outputs = read_outputs(line, problems);
   ExperimentSource source = read_source_of_sweep(line, problems);
-  const std::string store = read_output_path(line, "store", OutputFormat::kStore, problems);
+  const std::string store = read_store(line, problems);
   SweepShard shard;
   if (line.options.count("shard") != 0) shard = read_shard(line.value("shard"), problems);
   if (shard.count > 1 && store.empty()) {
@@ -218,18 +228,13 @@ MergeRequest read_merge_request(const std::vector<std::string>& arguments) {
   add_html_option(options);
   add_input_option(options);
   CommandLine line = read_command_line({arguments.begin() + 1, arguments.end()}, options, problems);
-  MergeRequest request{.inputs = {},
-                       .store = read_output_path(line, "store", OutputFormat::kStore, problems),
-                       .outputs = read_outputs(line, problems)};
+  MergeRequest request{
+      .inputs = {}, .store = read_store(line, problems), .outputs = read_outputs(line, problems)};
   request.inputs = line.words;
   if (request.store.empty()) {
     problems.push_back({"--store", "must be given: the file that gets the results of all"});
   }
   if (request.inputs.empty()) problems.push_back({"STORE", "must be given, one or more"});
-  for (const std::string& input : request.inputs) {
-    if (request.store.empty() || !is_same_output(input, request.store)) continue;
-    problems.push_back({"--store", "must be another file than \"" + input + "\""});
-  }
   throw_if_any(std::move(problems));
   return request;
 }

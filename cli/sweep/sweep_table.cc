@@ -13,6 +13,7 @@
 #include "sim/base/field_text.h"
 #include "sim/base/plain_value.h"
 #include "sim/base/quantity_text.h"
+#include "sim/base/shown_text.h"
 #include "traces/json_text.h"
 #include "traces/report_text.h"
 
@@ -51,13 +52,6 @@ std::vector<SweepColumn> make_columns() {
 const std::vector<SweepColumn>& columns_of_table() {
   static const std::vector<SweepColumn> columns = make_columns();
   return columns;
-}
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char letter : text) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
-  return quoted + '"';
 }
 
 std::size_t column_named(std::string_view name) {

@@ -6,25 +6,15 @@
 
 #include "analysis/accuracy/nccl_log.h"
 #include "import/input_bytes.h"
+#include "sim/base/shown_text.h"
 
 namespace stepsim {
 namespace {
 
-// A field of CSV: in quotes if it needs them.
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    quoted += c;
-    if (c == '"') quoted += c;
-  }
-  return quoted + "\"";
-}
-
 void append_record(std::string& text, const std::vector<std::string>& record) {
   for (std::size_t i = 0; i < record.size(); ++i) {
     if (i > 0) text += ',';
-    text += csv_field(record[i]);
+    text += csv_cell(record[i]);
   }
   text += '\n';
 }

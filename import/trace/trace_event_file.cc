@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "proto/network_case/inflated_input.h"
+#include "sim/base/inflated_input.h"
 #include "sim/base/input_file.h"
 
 namespace stepsim {

@@ -76,8 +76,7 @@ bool resolve_catalog(Message& message, CatalogKind kind, const std::string& fiel
   // The entry that it is based on.
   if (!resolve_catalog(base, kind, field, problems, is_file)) return false;
   if constexpr (requires { base.name(); }) {
-    if (!base.has_name())
-      base.set_name(is_file ? std::filesystem::path(name).stem().string() : name);
+    if (!base.has_name()) base.set_name(is_file ? stem_of(name) : name);
   }
   message.clear_catalog();
   if constexpr (requires { base.timing(); }) keep_other_timings(base, message);
@@ -154,15 +153,6 @@ bool resolve(file::Cluster& cluster, ProblemList& problems) {
                 all_found;
   }
   return all_found;
-}
-
-void place_files(const std::filesystem::path& folder, file::Cluster& cluster) {
-  if (looks_like_file(cluster.chip().catalog())) {
-    cluster.mutable_chip()->set_catalog((folder / cluster.chip().catalog()).string());
-  }
-  if (looks_like_file(cluster.library().catalog())) {
-    cluster.mutable_library()->set_catalog((folder / cluster.library().catalog()).string());
-  }
 }
 
 bool resolve(file::Plan& plan, ProblemList& problems) {

@@ -22,9 +22,6 @@ namespace stepsim {
 bool resolve(file::Model& model, const std::filesystem::path& folder, ProblemList& problems);
 bool resolve(file::Cluster& cluster, ProblemList& problems);  // and its chip and library
 
-// Puts `folder` before relative names of files that the cluster's chip and library start from.
-void place_files(const std::filesystem::path& folder, file::Cluster& cluster);
-
 bool resolve(file::Plan& plan, ProblemList& problems);
 
 // Puts the keys of the plan's software under the plan's own, and its efficiencies over the chip's,

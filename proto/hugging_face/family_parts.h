@@ -25,7 +25,7 @@ struct DecoderDefaults {
 };
 
 // Models have at most this many layers (workload/model_fields.cc).
-inline constexpr std::int64_t kMostLayers = 1 << 16;
+inline constexpr std::int64_t kMostLayers = 1 << 10;
 // Reads the number of layers, which must be given.
 std::int64_t read_layers(HuggingFaceConfig& config, std::string_view key);
 

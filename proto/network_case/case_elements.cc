@@ -1,5 +1,6 @@
 #include "proto/network_case/case_elements.h"
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,10 @@ class ElementReader final : public JsonEvents {
       element_.key(name);
     } else {
       root_key_ = std::move(name);
+      if (depth_ == 1 && !root_keys_.insert(root_key_).second) {
+        problems_.push_back({root_key_, given_twice(root_key_)});
+        return false;
+      }
     }
     return true;
   }
@@ -46,7 +51,12 @@ class ElementReader final : public JsonEvents {
     --depth_;
     if (!element_.is_open()) return true;
     element_.close();
-    if (!element_.is_open()) visitor_.element(root_key_, index_++, element_.root());
+    if (element_.is_open()) return true;
+    if (const auto& key = element_.repeated_key()) {
+      problems_.push_back({root_key_ + "[" + std::to_string(index_) + "]", given_twice(*key)});
+      return false;
+    }
+    visitor_.element(root_key_, index_++, element_.root());
     return true;
   }
 
@@ -84,8 +94,9 @@ class ElementReader final : public JsonEvents {
   std::vector<Problem> problems_;
   int depth_ = 0;
   std::string root_key_;
-  bool is_in_list_ = false;  // in the list whose elements are wanted
-  std::size_t index_ = 0;    // in that list
+  std::set<std::string> root_keys_;  // so far
+  bool is_in_list_ = false;          // in the list whose elements are wanted
+  std::size_t index_ = 0;            // in that list
   JsonTree element_;
 };
 

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "proto/json_value.h"
-#include "proto/network_case/inflated_input.h"
+#include "sim/base/inflated_input.h"
 
 namespace stepsim {
 

@@ -223,7 +223,10 @@ Messages read_schedule(std::string_view text, ParallelPlan& plan) {
   }
   const std::string path(text);
   if (path.find('\n') != std::string::npos) return read_schedule_file("", path, plan);
-  if (std::error_code ignored; std::filesystem::exists(path, ignored)) {
+  std::error_code error;
+  const bool is_there = std::filesystem::exists(path, error);
+  if (error) return {"names " + shortened(path) + ", which can't be read: " + error.message()};
+  if (is_there) {
     const TextOrProblem file = read_input(path, InputKind::kText);
     if (!file.text) return {"names " + path + ", which can't be read: " + file.problem};
     return read_schedule_file(path, *file.text, plan);

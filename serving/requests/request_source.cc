@@ -65,6 +65,12 @@ void check_together(const RequestSource& source, const std::vector<std::string>&
   if (source.kind == ArrivalKind::kBurst && has("size") != has("every")) {
     problems.push_back({"--requests burst", "must have size and every, or neither"});
   }
+  if (source.prefix && source.input && source.input->kind != LengthKind::kEmpirical &&
+      *source.prefix > source.input->high) {
+    problems.push_back({"--requests prefix", "must be at most input, which has " +
+                                                 std::to_string(source.input->high) +
+                                                 " tokens, is " + std::to_string(*source.prefix)});
+  }
   if (has("prefixes") && !has("prefix")) {
     problems.push_back(
         {"--requests prefixes", "must stand with prefix, the tokens that are shared"});

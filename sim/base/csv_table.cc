@@ -1,7 +1,9 @@
 #include "sim/base/csv_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "sim/base/error.h"
@@ -65,6 +67,19 @@ class Reader {
   std::uint32_t line_ = 1;
 };
 
+// A column without a name is one that nobody reads.
+std::vector<Problem> repeated_columns(const std::string& path,
+                                      const std::vector<std::string>& header) {
+  std::vector<Problem> problems;
+  std::set<std::string_view> before;
+  for (const std::string& column : header) {
+    if (column.empty() || before.insert(column).second) continue;
+    problems.push_back(
+        {path + ":1", "must have each column once, has \"" + shortened(column) + "\" again"});
+  }
+  return problems;
+}
+
 }  // namespace
 
 bool CsvTable::has(std::string_view column) const {
@@ -78,7 +93,8 @@ std::string_view CsvTable::at(std::size_t record, std::string_view column) const
 }
 
 std::optional<double> CsvTable::number(std::size_t record, std::string_view column) const {
-  return number_in<double>(at(record, column));
+  const std::optional<double> value = number_in<double>(at(record, column));
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::optional<std::int64_t> CsvTable::integer(std::size_t record, std::string_view column) const {
@@ -88,16 +104,14 @@ std::optional<std::int64_t> CsvTable::integer(std::size_t record, std::string_vi
 CsvTable read_csv(const std::string& path) {
   TextOrProblem file = read_input(path, InputKind::kTable);
   if (!file.text) throw ConfigError({{path, "can't be read: " + file.problem}});
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // spreadsheets write it
-  std::string text = std::move(*file.text);
-  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  const std::string text = std::move(*file.text);
   if (text.find_first_not_of(" \r\n") == std::string::npos) {
     throw ConfigError({{path, "is empty"}});
   }
   CsvTable table{.file = std::filesystem::path(path).filename().string()};
   Reader reader(path, text);
   if (!reader.done()) table.header = reader.record();
-  std::vector<Problem> problems;
+  std::vector<Problem> problems = repeated_columns(path, table.header);
   constexpr std::size_t kMostWrongRecords = 100;  // that are listed
   while (!reader.done() && problems.size() < kMostWrongRecords) {
     const std::uint32_t line = reader.line();

@@ -20,13 +20,13 @@ struct CsvTable {
   bool has(std::string_view column) const;
   // Returns "" if there is no such column.
   std::string_view at(std::size_t record, std::string_view column) const;
-  // Returns nullopt if the whole field is not a number.
+  // Returns nullopt if the whole field is not a number that is finite.
   std::optional<double> number(std::size_t record, std::string_view column) const;
   std::optional<std::int64_t> integer(std::size_t record, std::string_view column) const;
 };
 
-// Throws ConfigError if the file cannot be read, a record has more or fewer fields than the header,
-// or a quote is not closed.
+// Throws ConfigError if the file cannot be read, a column stands twice in the header, a record has
+// more or fewer fields than the header, or a quote is not closed.
 CsvTable read_csv(const std::string& path);
 
 }  // namespace stepsim

@@ -11,7 +11,10 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 #include <utility>
+
+#include "sim/base/inflated_input.h"
 
 namespace stepsim {
 namespace {
@@ -155,11 +158,19 @@ void InputFile::rewind() {
 }
 
 TextOrProblem read_input(const std::string& path, InputKind kind) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   InputFile file(path, kind);
-  std::array<char, 1 << 16> block;
+  InflatedInput input(file);
   std::string text;
-  while (const std::size_t size = file.read(block)) text.append(block.data(), size);
-  if (!file.problem().empty()) return {.text = std::nullopt, .problem = file.problem()};
+  for (auto block = input.next(); !block.empty(); block = input.next()) {
+    text.append(block.data(), block.size());
+  }
+  std::string problem = input.why_unreadable();
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+    problem = "it is in UTF-16; save it as UTF-8";
+  }
+  if (!problem.empty()) return {.text = std::nullopt, .problem = std::move(problem)};
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   return {.text = std::move(text), .problem = {}};
 }
 

@@ -5,6 +5,11 @@
 //   const TextOrProblem read = read_input(path, InputKind::kText);
 //   if (!read.text) problems.push_back({path, "can't be read: " + read.problem});
 //
+// read_input() takes what gzip has compressed (sim/base/inflated_input.h) as the text in it, so
+// what
+// `--json F.json.gz` writes is read back everywhere, and leaves out the mark that some editors put
+// before a text in UTF-8. A text in UTF-16 is a problem.
+//
 // Folders, devices and sockets are refused before they are opened. A file has a limit of bytes that
 // depends on its kind; --max-input replaces it. A pipe may make stepsim wait for 10 s in all.
 
@@ -52,6 +57,8 @@ class InputFile {
 
   // Goes back to the first byte. What came from a pipe is kept in memory for that.
   void rewind();
+
+  InputKind kind() const { return kind_; }
 
   // Returns why the file can't be read, such as "it is a folder"; empty if there is no problem.
   const std::string& problem() const { return problem_; }

@@ -38,13 +38,25 @@ void check_ranks(const std::vector<RankId>& named, const std::string& field, std
   }
 }
 
+// `before` has the ranks that stand before these.
+void check_once(const std::vector<RankId>& named, const std::string& field,
+                std::set<RankId>& before, std::vector<Problem>& problems) {
+  for (const RankId rank : named) {
+    if (before.insert(rank).second) continue;
+    problems.push_back(
+        {field, "must name each rank once; has " + std::to_string(rank.index()) + " again"});
+  }
+}
+
 }  // namespace
 
 std::vector<Problem> check(const Variation& variation, std::int64_t ranks) {
   std::vector<Problem> problems = variation_fields().problems(variation);
+  std::set<RankId> slowed;
   for (std::size_t i = 0; i < variation.stragglers.size(); ++i) {
-    const std::string field = "straggler[" + std::to_string(i) + "]";
-    check_ranks(variation.stragglers[i].ranks, field + ".rank", ranks, problems);
+    const std::string field = "straggler[" + std::to_string(i) + "].rank";
+    check_ranks(variation.stragglers[i].ranks, field, ranks, problems);
+    check_once(variation.stragglers[i].ranks, field, slowed, problems);
   }
   std::set<RankId> moved;
   for (std::size_t i = 0; i < variation.exchanges.size(); ++i) {
@@ -57,13 +69,8 @@ std::vector<Problem> check(const Variation& variation, std::int64_t ranks) {
                                                std::to_string(exchange.ranks.size()) + "; has " +
                                                std::to_string(exchange.with.size())});
     }
-    for (const std::vector<RankId>* side : {&exchange.ranks, &exchange.with}) {
-      for (const RankId rank : *side) {
-        if (moved.insert(rank).second) continue;
-        problems.push_back(
-            {field, "must name each rank once; has " + std::to_string(rank.index()) + " again"});
-      }
-    }
+    check_once(exchange.ranks, field, moved, problems);
+    check_once(exchange.with, field, moved, problems);
   }
   return problems;
 }

@@ -90,7 +90,7 @@ class CatalogTest(StepsimTest):
                             "--list: only goes with stepsim catalog experiments")
         self.expect_refused(["catalog", "experiments", SMALL, "--json", "-"], "--json: only goes")
         self.expect_refused(["catalog", "experiments", "--most-chips", "0"],
-                            "--most-chips: must be at least 1")
+                            "--most-chips: must be a whole number, 1 to ")
 
     def test_refuses_what_is_not_there(self):
         self.expect_refused(["catalog", "modells"], 'KIND: must be one of', "did you mean models?")

@@ -91,9 +91,10 @@ class NetworkTest(StepsimTest):
             'flows[1].bytes: must be a whole number from 0 to 9223372036854775807, is "NaN"',
             "flows[2].id: 2 is the id of an earlier flow too",
             "flows[2].start_s: is missing",
+            "flows[2].route: must have at least one link, is empty",
             "flows[2].after[0]: no flow has the id 5",
             "1 waits for 2 waits for 1")
-        self.assertIn("12 problems", text)
+        self.assertIn("13 problems", text)
 
     def test_refuses_what_is_no_case(self):
         self.expect_refused(["network"], "CASE: must be given")

@@ -15,6 +15,8 @@ import sys
 import tempfile
 import unittest
 
+import hardened
+
 SOURCE = pathlib.Path()
 BUILD = pathlib.Path()
 PYTHON = "/usr/bin/python3"
@@ -65,6 +67,9 @@ class PackagesTest(unittest.TestCase):
                 self.assertTrue(pathlib.Path(place).resolve().is_relative_to(own.resolve()),
                                 f"{name} is {place}")
 
+    def is_hardened(self, file, rpath=""):
+        self.assertEqual(hardened.problems_of(file, rpath), [])
+
     def test_the_wheel_in_a_clean_environment(self):
         make("make_wheel.sh", self.folder / "wheel")
         wheel, = (self.folder / "wheel").glob("stepsim-*.whl")
@@ -77,7 +82,9 @@ class PackagesTest(unittest.TestCase):
                 "assert 'llama3-70b' in stepsim.catalog('models')")
         self.assertEqual(step_time(call(python, "-c", code, env=clean, cwd="/")), self.expected)
         package = next((home / "lib").glob("python3*/site-packages/stepsim"))
-        self.only_brings(next(package.glob("_core.*.so")), package)
+        module = next(package.glob("_core.*.so"))
+        self.only_brings(module, package)
+        self.is_hardened(module, "$ORIGIN/lib")
         self.assertTrue((package / "py.typed").exists())
         self.assertTrue(list((package / "lib").glob("*.copyright")))
         call(python, "-m", "pip", "uninstall", "--quiet", "--yes", "stepsim", env=clean)
@@ -95,6 +102,7 @@ class PackagesTest(unittest.TestCase):
         unpacked, = place.iterdir()
         program = unpacked / "bin/stepsim"
         self.only_brings(program, unpacked)
+        self.is_hardened(program, "$ORIGIN/../lib/stepsim")
         self.assertEqual(step_time(call(program, "run", SMALL, "--json", "-", env={}, cwd="/")),
                          self.expected)
         if os.geteuid() != 0:
@@ -130,6 +138,8 @@ class PackagesTest(unittest.TestCase):
                 choices = [re.sub(r"[\s(:].*", "", one.strip()) for one in dependency.split("|")]
                 self.assertTrue(set(choices) & known, f"{name} depends on {dependency}")
         program = system / "usr/bin/stepsim"
+        self.is_hardened(program)
+        self.is_hardened(next((system / "usr/lib/python3").rglob("_core.*.so")))
         self.assertEqual(step_time(call(program, "run", SMALL, "--json", "-")), self.expected)
         share = system / "usr/share"
         pages = {page.name for page in (share / "man/man1").iterdir()}

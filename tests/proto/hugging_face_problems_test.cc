@@ -100,7 +100,7 @@ TEST_F(HuggingFaceProblemsTest, ContradictionsAreNamed) {
              kMamba,
          "position_embedding_type: must be rope, nope; is \"alibi\"");
   EXPECT_EQ(problems_of_family("llama", R"("num_hidden_layers": 2097152)"),
-            Lines{"config.json: num_hidden_layers: must be a whole number of 1 to 65536, is "
+            Lines{"config.json: num_hidden_layers: must be a whole number of 1 to 1024, is "
                   "2097152"});
   EXPECT_EQ(problems_of_family("llama", R"("vocab_size": 4611686018427387904)"),
             Lines{"config.json: vocab_size: must be a whole number of 1 to 2097152, is "

@@ -425,7 +425,7 @@ TEST_F(HuggingFaceTest, EveryWrongKeyIsReportedOnce) {
     "hidden_size": -512, "intermediate_size": "big", "num_attention_heads": 8,
     "num_hidden_layers": 2.5, "tie_word_embeddings": "no"})");
   const std::string must = "must be a whole number of 1 to ";
-  EXPECT_EQ(lines, (Lines{"config.json: num_hidden_layers: " + must + "65536, is 2.5",
+  EXPECT_EQ(lines, (Lines{"config.json: num_hidden_layers: " + must + "1024, is 2.5",
                           "config.json: hidden_size: " + must + "2097152, is -512",
                           "config.json: tie_word_embeddings: must be true or false, is \"no\"",
                           "config.json: intermediate_size: " + must + "2097152, is \"big\""}));

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -53,6 +54,30 @@ class InputFileTest : public ::testing::Test {
  private:
   std::filesystem::path folder_;
 };
+
+TEST_F(InputFileTest, LeavesOutTheMarkOfUtf8AndRefusesUtf16) {
+  EXPECT_EQ(read_input(write("\xef\xbb\xbfname: 1"), InputKind::kText).text, "name: 1");
+  EXPECT_EQ(read_input(write("\xef\xbb"), InputKind::kText).text, "\xef\xbb");
+  EXPECT_EQ(problem_of(write("\xff\xfen")), "it is in UTF-16; save it as UTF-8");
+  EXPECT_EQ(problem_of(write("\xfe\xff")), "it is in UTF-16; save it as UTF-8");
+}
+
+TEST_F(InputFileTest, ReadsWhatGzipHasCompressed) {
+  const std::string text = "{\"step_time_s\": 1.5}\n";
+  const auto compressed = [&](const std::string& plain) {
+    gzFile file = gzopen(path("file.gz").c_str(), "wb");
+    gzwrite(file, plain.data(), static_cast<unsigned>(plain.size()));
+    gzclose(file);
+    return path("file.gz");
+  };
+  EXPECT_EQ(read_input(compressed(text), InputKind::kText).text, text);
+  std::filesystem::resize_file(compressed(text), 20);
+  EXPECT_EQ(problem_of(path("file.gz")), "it is truncated: the gzip stream stops before its end");
+  set_input_settings({.most_bytes = Bytes(1000)});
+  EXPECT_EQ(read_input(compressed(std::string(1000, 'x')), InputKind::kText).text->size(), 1000U);
+  EXPECT_EQ(problem_of(compressed(std::string(1001, 'x'))),
+            "it decompresses to more than 1000 bytes; --max-input SIZE allows more");
+}
 
 TEST_F(InputFileTest, ReadsAFileOfAnySizeWithinTheLimit) {
   for (const std::size_t size : {0U, 1U, 65'536U, 1'000'000U}) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "schedules/plan/axis.h"
+#include "sim/base/shown_text.h"
 #include "tests/support/hand_made_run.h"
 #include "traces/report_text.h"
 
@@ -104,7 +105,8 @@ TEST(ReportTest, PrintedPartsMakeThePrintedSum) {
 TEST(ReportTest, ColorsOnlyWhenAsked) {
   const HandMadeRun run = hand_made_run();
   const std::string plain = report(run.view(), {.color = false, .trace_path = "", .json_path = ""});
-  std::string colored = report(run.view(), {.color = true, .trace_path = "", .json_path = ""});
+  std::string colored = shown_text(
+      report(run.view(), {.color = true, .trace_path = "", .json_path = ""}), /*color=*/true);
   EXPECT_EQ(plain.find('\x1b'), std::string::npos);
   EXPECT_NE(colored.find("\x1b[1mtiny-on-four\x1b[0m"), std::string::npos);
   // Without its colours it is the same text, except for blanks at the ends of lines.

@@ -1,5 +1,6 @@
 #include "sim/base/field.h"
 #include "sim/base/quantity_field.h"
+#include "topology/graph/latency_limits.h"
 #include "topology/kinds/dgx_superpod.h"
 #include "topology/kinds/graph_names.h"
 #include "topology/kinds/routing_fields.h"
@@ -24,7 +25,7 @@ const FieldTable<DgxSuperPodSpec>& dgx_superpod_fields() {
               {.help = "Bandwidth of a GPU to its NVSwitch, one way.",
                .advice = "450GB/s of NVLink 4 (H100), the default; 900GB/s of NVLink 5 (B200)."});
     table.add(
-        "nvlink_latency", &Spec::nvlink_latency, Limits::at_least(0),
+        "nvlink_latency", &Spec::nvlink_latency, latency_limits(),
         {.help = "Latency between a GPU and its NVSwitch, either way.",
          .advice =
              "Left out of a file, that of its kind of link is assumed, and the report says so."});
@@ -32,7 +33,7 @@ const FieldTable<DgxSuperPodSpec>& dgx_superpod_fields() {
               {.help = "Bandwidth of each cable of the network, one way: of a GPU's card too.",
                .advice = "400Gbps (50GB/s) of NDR, the default."});
     table.add(
-        "network_link_latency", &Spec::network_link_latency, Limits::at_least(0),
+        "network_link_latency", &Spec::network_link_latency, latency_limits(),
         {.help = "Latency of each link of the network.",
          .advice =
              "Left out of a file, that of its kind of link is assumed, and the report says so."});

@@ -1,5 +1,6 @@
 #include "sim/base/field.h"
 #include "sim/base/quantity_field.h"
+#include "topology/graph/latency_limits.h"
 #include "topology/kinds/dragonfly.h"
 
 namespace stepsim {
@@ -32,12 +33,12 @@ const FieldTable<DragonflySpec>& dragonfly_fields() {
     table.add("global_bandwidth", &Spec::global_bandwidth, Limits::positive(),
               {.help = "Bandwidth of a link between groups, one way.", .required = true});
     table.add(
-        "local_latency", &Spec::local_latency, Limits::at_least(0),
+        "local_latency", &Spec::local_latency, latency_limits(),
         {.help = "Latency of host and local links.",
          .advice =
              "Left out of a file, that of its kind of link is assumed, and the report says so."});
     table.add(
-        "global_latency", &Spec::global_latency, Limits::at_least(0),
+        "global_latency", &Spec::global_latency, latency_limits(),
         {.help = "Latency of a link between groups.",
          .advice =
              "Left out of a file, that of its kind of link is assumed, and the report says so."});

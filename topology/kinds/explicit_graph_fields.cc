@@ -1,5 +1,6 @@
 #include "sim/base/field.h"
 #include "sim/base/quantity_field.h"
+#include "topology/graph/latency_limits.h"
 #include "topology/kinds/explicit_graph.h"
 #include "topology/kinds/graph_names.h"
 
@@ -21,7 +22,7 @@ FieldTable<ExplicitLink> make_link_fields() {
   table.add("bandwidth", &ExplicitLink::bandwidth, Limits::positive(),
             {.help = "Its bandwidth, one way; parallel cables are one link of their sum.",
              .required = true});
-  table.add("latency", &ExplicitLink::latency, Limits::at_least(0), {.help = "Its latency."});
+  table.add("latency", &ExplicitLink::latency, latency_limits(), {.help = "Its latency."});
   table.add("one_way", &ExplicitLink::one_way, {.help = "It leads from `from` to `to` only."});
   return table;
 }
@@ -49,9 +50,10 @@ FieldTable<ExplicitLevel> make_level_fields() {
   table.add("name", &ExplicitLevel::name, {.help = "Its name in plan.map."});
   table.add("size", &ExplicitLevel::size, Limits::at_least(1),
             {.help = "How many members of the level below it holds.", .required = true});
-  table.add("kind", &ExplicitLevel::kind,
-            {.help = "What its members are. Chips and packages (sockets, PCIe switches) are parts of "
-                     "a node; nodes are joined by the network. Unset: derived from the links."});
+  table.add(
+      "kind", &ExplicitLevel::kind,
+      {.help = "What its members are. Chips and packages (sockets, PCIe switches) are parts of "
+               "a node; nodes are joined by the network. Unset: derived from the links."});
   return table;
 }
 

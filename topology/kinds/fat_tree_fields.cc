@@ -1,5 +1,6 @@
 #include "sim/base/field.h"
 #include "sim/base/quantity_field.h"
+#include "topology/graph/latency_limits.h"
 #include "topology/kinds/fat_tree.h"
 #include "topology/kinds/routing_fields.h"
 
@@ -22,7 +23,7 @@ const FieldTable<FatTreeSpec>& fat_tree_fields() {
     table.add("link_bandwidth", &Spec::link_bandwidth, Limits::positive(),
               {.help = "Bandwidth of each link, one way.", .required = true});
     table.add(
-        "link_latency", &Spec::link_latency, Limits::at_least(0),
+        "link_latency", &Spec::link_latency, latency_limits(),
         {.help = "Latency of each link.",
          .advice =
              "Left out of a file, that of its kind of link is assumed, and the report says so."});

@@ -1,5 +1,6 @@
 #include "sim/base/field.h"
 #include "sim/base/quantity_field.h"
+#include "topology/graph/latency_limits.h"
 #include "topology/kinds/leaf_spine.h"
 #include "topology/kinds/routing_fields.h"
 
@@ -24,7 +25,7 @@ const FieldTable<LeafSpineSpec>& leaf_spine_fields() {
               {.help = "Bandwidth down over bandwidth up of a leaf.",
                .advice = "Above 1 the uplinks are thinner: cheaper, and slower between leaves."});
     table.add(
-        "link_latency", &Spec::link_latency, Limits::at_least(0),
+        "link_latency", &Spec::link_latency, latency_limits(),
         {.help = "Latency of each link.",
          .advice =
              "Left out of a file, that of its kind of link is assumed, and the report says so."});

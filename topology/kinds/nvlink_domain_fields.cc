@@ -1,5 +1,6 @@
 #include "sim/base/field.h"
 #include "sim/base/quantity_field.h"
+#include "topology/graph/latency_limits.h"
 #include "topology/kinds/nvlink_domain.h"
 #include "topology/kinds/routing_fields.h"
 
@@ -15,7 +16,7 @@ const FieldTable<NvlinkDomainSpec>& nvlink_domain_fields() {
               {.help = "Bandwidth of all links of a GPU together, one way.",
                .advice = "300GB/s of A100, 450GB/s of H100, 900GB/s of B200."});
     table.add(
-        "link_latency", &Spec::link_latency, Limits::at_least(0),
+        "link_latency", &Spec::link_latency, latency_limits(),
         {.help = "Latency between a GPU and a switch, either way.",
          .advice =
              "Left out of a file, that of its kind of link is assumed, and the report says so."});

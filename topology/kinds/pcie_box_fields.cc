@@ -1,5 +1,6 @@
 #include "sim/base/field.h"
 #include "sim/base/quantity_field.h"
+#include "topology/graph/latency_limits.h"
 #include "topology/kinds/pcie_box.h"
 
 namespace stepsim {
@@ -20,7 +21,7 @@ const FieldTable<PcieBoxSpec>& pcie_box_fields() {
               {.help = "Bandwidth between the two sockets, one way.",
                .advice = "Machines differ much; the default is assumed."});
     table.add(
-        "link_latency", &Spec::link_latency, Limits::at_least(0),
+        "link_latency", &Spec::link_latency, latency_limits(),
         {.help = "Latency of each link.",
          .advice =
              "Left out of a file, that of its kind of link is assumed, and the report says so."});

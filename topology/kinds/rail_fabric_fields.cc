@@ -1,5 +1,6 @@
 #include "sim/base/field.h"
 #include "sim/base/quantity_field.h"
+#include "topology/graph/latency_limits.h"
 #include "topology/kinds/rail_fabric.h"
 #include "topology/kinds/routing_fields.h"
 
@@ -20,7 +21,7 @@ const FieldTable<RailFabricSpec>& rail_fabric_fields() {
               {.help = "Bandwidth of each cable, one way.",
                .advice = "400Gbps (50GB/s) of NDR, the default."});
     table.add(
-        "link_latency", &Spec::link_latency, Limits::at_least(0),
+        "link_latency", &Spec::link_latency, latency_limits(),
         {.help = "Latency of each link.",
          .advice =
              "Left out of a file, that of its kind of link is assumed, and the report says so."});

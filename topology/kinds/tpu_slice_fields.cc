@@ -1,5 +1,6 @@
 #include "sim/base/field.h"
 #include "sim/base/quantity_field.h"
+#include "topology/graph/latency_limits.h"
 #include "topology/kinds/tpu_slice.h"
 
 namespace stepsim {
@@ -15,7 +16,7 @@ const FieldTable<TpuSliceSpec>& tpu_slice_fields() {
       hosts.add("bandwidth", &TpuHosts::bandwidth, Limits::positive(),
                 {.help = "Bandwidth of PCIe between a chip and its host, one way.",
                  .unset = "the generation's"});
-      hosts.add("latency", &TpuHosts::latency, Limits::at_least(0), {.help = "Latency of that."});
+      hosts.add("latency", &TpuHosts::latency, latency_limits(), {.help = "Latency of that."});
       return hosts;
     }();
     FieldTable<Spec> table("TpuSlice");
@@ -38,11 +39,11 @@ const FieldTable<TpuSliceSpec>& tpu_slice_fields() {
         "link_bandwidth", &Spec::link_bandwidth, Limits::positive(),
         {.help = "Bandwidth of a link between neighbours, one way.", .unset = "the generation's"});
     table.add(
-        "link_latency", &Spec::link_latency, Limits::at_least(0),
+        "link_latency", &Spec::link_latency, latency_limits(),
         {.help = "Latency of a hop.",
          .advice =
              "Left out of a file, that of its kind of link is assumed, and the report says so."});
-    table.add("optical_latency", &Spec::optical_latency, Limits::at_least(0),
+    table.add("optical_latency", &Spec::optical_latency, latency_limits(),
               {.help = "Latency of a hop between cubes, over optical switches.",
                .rules = "v4 and v5p only.",
                .unset = "link_latency"});

@@ -1,5 +1,6 @@
 #include "sim/base/field.h"
 #include "sim/base/quantity_field.h"
+#include "topology/graph/latency_limits.h"
 #include "topology/kinds/twisted_torus.h"
 
 namespace stepsim {
@@ -16,7 +17,7 @@ const FieldTable<TwistedTorusSpec>& twisted_torus_fields() {
                .advice = "45GB/s of v4.",
                .required = true});
     table.add(
-        "link_latency", &Spec::link_latency, Limits::at_least(0),
+        "link_latency", &Spec::link_latency, latency_limits(),
         {.help = "Latency of a hop.",
          .advice =
              "Left out of a file, that of its kind of link is assumed, and the report says so."});

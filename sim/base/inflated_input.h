@@ -31,6 +31,8 @@ class InflatedInput {
 
   // Returns the problem as a sentence about the file; empty if there is none so far.
   const std::string& problem() const { return problem_; }
+  // The same behind "can't be read: ".
+  std::string why_unreadable() const;
 
  private:
   void fill();

@@ -1,10 +1,12 @@
-#include "traces/xml_text.h"
+#include "sim/base/xml_text.h"
+
+#include "sim/base/shown_text.h"
 
 namespace stepsim {
 
 std::string xml_escaped(std::string_view text) {
   std::string escaped;
-  for (const char character : text) {
+  for (const char character : shown_text(text)) {
     switch (character) {
       case '&':
         escaped += "&amp;";

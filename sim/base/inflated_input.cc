@@ -1,12 +1,14 @@
-#include "proto/network_case/inflated_input.h"
+#include "sim/base/inflated_input.h"
 
 #include <algorithm>
 #include <new>
+#include <string_view>
 
 namespace stepsim {
 namespace {
 
 constexpr std::string_view kGzipMark = "\x1f\x8b";
+constexpr std::string_view kUnreadable = "can't be read: ";
 
 }  // namespace
 
@@ -32,11 +34,17 @@ void InflatedInput::fill() {
     filled += size;
   }
   rest_ = std::span(compressed_).first(filled);
-  if (!file_.problem().empty()) problem_ = "can't be read: " + file_.problem();
+  if (!file_.problem().empty()) problem_ = std::string(kUnreadable) + file_.problem();
 }
 
 bool InflatedInput::begins_part() const {
   return std::string_view(rest_.data(), rest_.size()).starts_with(kGzipMark);
+}
+
+std::string InflatedInput::why_unreadable() const {
+  if (!file_.problem().empty()) return file_.problem();
+  if (problem_.empty()) return {};
+  return problem_.starts_with(kUnreadable) ? problem_.substr(kUnreadable.size()) : "it " + problem_;
 }
 
 std::span<const char> InflatedInput::next() {
@@ -76,8 +84,8 @@ std::size_t InflatedInput::inflate_some() {
     problem_ =
         std::string("is damaged: ") + (stream_.msg == nullptr ? zError(outcome) : stream_.msg);
   }
-  if (inflated_ > most_bytes(InputKind::kCase).value()) {
-    problem_ = "can't be read: " + too_long(InputKind::kCase, "decompresses to");
+  if (inflated_ > most_bytes(file_.kind()).value()) {
+    problem_ = std::string(kUnreadable) + too_long(file_.kind(), "decompresses to");
   }
   return problem_.empty() ? size : 0;
 }

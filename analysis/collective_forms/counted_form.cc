@@ -282,6 +282,7 @@ class Counter {
     std::vector<double> ends(slot(algorithm_.lanes(), 0, 0), 0.0);
     const std::uint32_t endpoints = algorithm_.endpoints();
     double last = 0;
+    std::vector<LaneGate> gates;
     for (bool moved = true; moved;) {
       moved = false;
       const auto raise = [&](std::size_t at, double end) {
@@ -296,8 +297,10 @@ class Counter {
         const auto lane = static_cast<std::uint32_t>(way.slot / endpoints / algorithm_.rounds());
         double start = 0;
         if (round > 0) start = ends[way.slot - endpoints];
-        if (const auto gate = algorithm_.gate(lane, round, member)) {
-          start = std::max(start, ends[slot(gate->lane, gate->round, member)]);
+        gates.clear();
+        algorithm_.gates(lane, round, member, gates);
+        for (const LaneGate& gate : gates) {
+          start = std::max(start, ends[slot(gate.lane, gate.round, member)]);
         }
         raise(way.slot, start + way.seconds);
         raise(way.to, start + way.seconds);

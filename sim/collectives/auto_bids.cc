@@ -1,8 +1,12 @@
 #include "sim/collectives/auto_bids.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
+#include <utility>
 
 #include "sim/collectives/algorithms/flat_algorithm.h"
+#include "sim/collectives/algorithms/tree_packing.h"
 
 namespace stepsim {
 namespace {
@@ -56,9 +60,25 @@ Bid bid_never(const CollectiveTask&, const GroupShape&) {
 
 Bid bid_ring(const CollectiveTask& task, const GroupShape& shape) {
   if (shape.dimensions.size() > 1 || shape.is_torus()) return std::nullopt;
-  return AutoBid{cost_of_rings(task, shape).bytes(),
-                 "the group has no levels and fills no box of torus axes; one ring already uses "
-                 "every port fully"};
+  std::string why = "the group has no levels and fills no box of torus axes";
+  why += shape.tree.nodes.empty() || !shape.ways.empty()
+             ? ", so one ring goes through all members"
+             : "; one ring already uses every port fully";
+  return AutoBid{cost_of_rings(task, shape).bytes(), std::move(why)};
+}
+
+// In bytes over the narrowest link, like those of rings. What the schedule reaches is close to the
+// bound of the ports, and a round hands on one chunk a slot.
+Bid bid_packed_trees(const CollectiveTask& task, const GroupShape& shape) {
+  const std::uint32_t n = shape.members();
+  const double share =
+      std::ranges::min(shape.ways.links).value() / least_ports(shape.ways, n).value();
+  const RingCost ring = cost_of_rings(task, shape);
+  const std::int64_t passes = task.op == CollectiveOp::kAllReduce ? 2 : 1;
+  const auto rounds = static_cast<std::int64_t>(std::ceil(share * (n - 1)));
+  return AutoBid{
+      passes * rounds * kTripBytes + std::llround(share * static_cast<double>(ring.sent)),
+      "members are linked directly: trees packed onto all of their links share the data"};
 }
 
 // A byte less than one ring, which it betters wherever it can run.
@@ -78,11 +98,24 @@ Bid bid_hierarchical(const CollectiveTask& task, const GroupShape& shape) {
                  "the group spans several levels: most of the data stay inside the inner ones"};
 }
 
-Bid bid_multi_axis(const CollectiveTask&, const GroupShape& shape) {
-  return AutoBid{0, shape.dimensions.size() > 1
-                        ? "the group fills a box of torus axes: rotated axis orders keep all links "
-                          "busy"
-                        : "the group is an axis of a torus: both ways of its links work at once"};
+// Where axes are of unequal width, the narrowest one takes as long as all of them would, and trees
+// may be better (ways).
+Bid bid_multi_axis(const CollectiveTask& task, const GroupShape& shape) {
+  std::int64_t bytes = 0;
+  if (!shape.ways.empty()) {
+    const std::int64_t passes = task.op == CollectiveOp::kAllReduce ? 2 : 1;
+    std::int64_t ports = 0;
+    for (const GroupDimension& axis : shape.dimensions) {
+      bytes += passes * kTripBytes * (axis.wraps ? axis.size / 2 : axis.size - 1);
+      ports += axis.wraps ? 2 : 1;
+    }
+    bytes += cost_of_rings(task, shape).sent / ports;
+  }
+  return AutoBid{bytes,
+                 shape.dimensions.size() > 1
+                     ? "the group fills a box of torus axes: rotated axis orders keep all links "
+                       "busy"
+                     : "the group is an axis of a torus: both ways of its links work at once"};
 }
 
 Bid bid_halving_doubling(const CollectiveTask& task, const GroupShape& shape) {

@@ -3,10 +3,12 @@
 //
 //   all-reduce, all-gather, reduce-scatter
 //     torus axes take rotated axis orders, slices of a torus go hierarchically, and so do several
-//     switched levels; else one ring. On switches a second direction gains nothing, since one ring
-//     already fills each port both ways. Where trips weigh more than bytes, groups on switches may
-//     take an algorithm of log2 n rounds: halving and doubling for powers of two, else a double
-//     binary tree or Bruck's all-gather. None of them sends more bytes in all than a ring.
+//     switched levels; else one ring. Members that are linked directly pack trees onto all of their
+//     links, and so do tori whose axes have links of unequal width. On switches a second direction
+//     gains nothing, since one ring already fills each port both ways. Where trips weigh more than
+//     bytes, groups on switches may take an algorithm of log2 n rounds: halving and doubling for
+//     powers of two, else a double binary tree or Bruck's all-gather. None of them sends more bytes
+//     in all than a ring.
 //   all-to-all          hop by hop on a torus; else direct up to 64 members, pairwise above. By a
 //                       matrix that is shared in nodes, the relay that shares
 //   broadcast, reduce   chain or binomial tree
@@ -41,6 +43,7 @@ using Bid = std::optional<AutoBid>;
 Bid bid_never(const CollectiveTask& task, const GroupShape& shape);
 Bid bid_rotated_rings(const CollectiveTask& task, const GroupShape& shape);
 Bid bid_ring(const CollectiveTask& task, const GroupShape& shape);
+Bid bid_packed_trees(const CollectiveTask& task, const GroupShape& shape);
 Bid bid_hierarchical(const CollectiveTask& task, const GroupShape& shape);
 Bid bid_multi_axis(const CollectiveTask& task, const GroupShape& shape);
 Bid bid_halving_doubling(const CollectiveTask& task, const GroupShape& shape);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/collectives/algorithms/tree_packing.h"
 #include "sim/collectives/auto_bids.h"
 
 namespace stepsim {
@@ -313,10 +314,33 @@ std::string why_lowest(const CommunicationLibrary& library, const std::vector<Wa
          microseconds(best.seconds) + others;
 }
 
-// Returns the algorithm that represents NCCL's ring. Over a few nodes it is one ring per card, of
-// the smallest node where they differ. Over many nodes it is level by level. That is faster by less
-// than one part in the number of nodes, and quick to compute.
+// Returns whether the library's rings are many, over all links between members that are linked
+// directly. Trees over those links stand for them.
+bool takes_trees(const GroupShape& shape) {
+  return !shape.ways.empty() && (shape.dimensions.size() <= 1 || shape.is_torus());
+}
+
+// Returns the links of the group as the library's search for rings finds them: those of a member
+// that is linked directly to others work together.
+GroupLinks searched(const GroupLinks& links, const GroupShape& shape) {
+  if (!takes_trees(shape)) return links;
+  GroupLinks found = links;
+  const Bandwidth ports = least_ports(shape.ways, links.members);
+  if (found.inside) found.inside = ports;
+  if (found.network) found.network = ports / links.cards();
+  return found;
+}
+
+// Returns the algorithm that represents NCCL's ring. On a torus, and where chips are linked
+// directly, it uses all of a chip's links, as the rings do that NCCL's search finds. Over a few
+// nodes it is one ring per card, of the smallest node where they differ. Over many nodes it is
+// level by level. That is faster by less than one part in the number of nodes, and quick to
+// compute.
 AlgorithmChoice ring_of(const GroupShape& shape, const GroupLinks& links) {
+  if (!shape.dimensions.empty() && shape.is_torus() && shape.ways.empty()) {
+    return AlgorithmChoice::kMultiAxis;
+  }
+  if (takes_trees(shape)) return AlgorithmChoice::kPackedTrees;
   const bool few = links.members <= kMostInRotatedRings;
   if (!shape.uneven_nodes.empty() && few) return AlgorithmChoice::kRotatedRings;
   if (shape.dimensions.size() <= 1) return AlgorithmChoice::kRing;
@@ -474,7 +498,8 @@ std::optional<LibraryChoice> by_bulk_kernel(const CommunicationLibrary& library,
 
 LibraryChoice choose_with_library(const CommunicationLibrary& library, const CollectiveTask& task,
                                   bool floating, AlgorithmChoice asked, const GroupShape& shape,
-                                  const GroupLinks& links) {
+                                  const GroupLinks& given) {
+  const GroupLinks links = is_ring_op(task.op) ? searched(given, shape) : given;
   ChosenAlgorithm chosen = resolve(task, asked, shape);
   if (library.ideal()) {
     if (asked == AlgorithmChoice::kAuto && is_best_in_switch(task, floating, shape, links)) {
@@ -499,7 +524,7 @@ LibraryChoice choose_with_library(const CommunicationLibrary& library, const Col
 
   const bool free_choice = asked == AlgorithmChoice::kAuto && is_ring_op(task.op);
   const bool trees = free_choice && task.op == CollectiveOp::kAllReduce && links.nodes > 1 &&
-                     shape.uneven_nodes.empty() &&
+                     shape.uneven_nodes.empty() && !takes_trees(shape) && !shape.has_torus_axis() &&
                      refusal(task.op, AlgorithmChoice::kDoubleBinaryTree, shape).empty();
   const AlgorithmChoice ring = ring_of(shape, links);
   const bool by_levels = ring == AlgorithmChoice::kHierarchical &&

@@ -136,7 +136,8 @@ TEST(PackedTreesTest, OneWayLinksReachBothPasses) {
 TEST(PackedTreesTest, SteppedAndPipelinedAgree) {
   for (const Linked& graph : linked_graphs()) {
     const Cluster cluster = cluster_of(graph.spec);
-    if (shape_of(cluster).ways.empty()) continue;
+    const GroupShape shape = shape_of(cluster);
+    if (shape.ways.empty() || shape.members() > 32) continue;
     for (const Op op : kRingOps) {
       for (const Bytes bytes : {Bytes(64 << 10), kLarge}) {
         const CollectiveWork work{.communicator = CommunicatorId(0),

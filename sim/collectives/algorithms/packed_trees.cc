@@ -1,6 +1,7 @@
 #include "sim/collectives/algorithms/packed_trees.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "sim/collectives/auto_bids.h"
@@ -9,16 +10,17 @@
 namespace stepsim {
 namespace {
 
-constexpr std::uint32_t kMostPieces = 12;
-// Members^3 x pieces^2 up to this are packed: some 10 ms.
-constexpr std::int64_t kMostLooks = 8 << 20;
+// Numbers of pieces that are tried, as long as members^3 x pieces^2 is no more than kMostLooks:
+// some 10 ms.
+constexpr std::array<std::uint32_t, 7> kPieces = {1, 2, 3, 4, 6, 8, 12};
+constexpr std::int64_t kMostLooks = 4 << 20;
 // Trees that are as close to the bound of the ports are not packed again in more pieces.
-constexpr double kClose = 1.01;
+constexpr double kClose = 1.04;
 
 }  // namespace
 
 PackedTrees PackedTreesCollective::best(const CollectiveTask& task, const MemberWays& ways,
-                                        std::uint32_t members, std::uint32_t most_pieces) {
+                                        std::uint32_t members) {
   const double n = members;
   const double bound =
       (n - 1) * std::ranges::min(ways.links).value() / least_ports(ways, members).value();
@@ -26,12 +28,14 @@ PackedTrees PackedTreesCollective::best(const CollectiveTask& task, const Member
     return static_cast<double>(trees.rounds) * static_cast<double>(kTripBytes) +
            trees.length / (n * trees.pieces) * static_cast<double>(task.bytes.value());
   };
-  PackedTrees best = pack_trees(ways, members, 1);
-  PackedTrees last = best;
-  for (std::uint32_t pieces = 2; pieces <= most_pieces; ++pieces) {
-    if (last.length <= kClose * bound * last.pieces) break;
-    last = pack_trees(ways, members, pieces);
-    if (cost(last) < cost(best)) best = last;
+  const std::int64_t cube = std::int64_t{members} * members * members;
+  PackedTrees best;
+  for (const std::uint32_t pieces : kPieces) {
+    if (pieces > 1 && cube * pieces * pieces > kMostLooks) break;
+    PackedTrees packed = pack_trees(ways, members, pieces);
+    const bool is_close = packed.length <= kClose * bound * pieces;
+    if (best.sends.empty() || cost(packed) < cost(best)) best = std::move(packed);
+    if (is_close) break;
   }
   return best;
 }
@@ -39,23 +43,19 @@ PackedTrees PackedTreesCollective::best(const CollectiveTask& task, const Member
 PackedTreesCollective::PackedTreesCollective(const CollectiveTask& task, const GroupShape& shape)
     : task_(task),
       n_(shape.members()),
-      together_(std::ranges::any_of(shape.ways.ways, [](const MemberWays::Way& way) {
-        return way.links.size() > 1;
-      })) {
-  std::uint32_t most = 1;
-  const std::int64_t cube = std::int64_t{n_} * n_ * n_;
-  while (most < kMostPieces && cube * (most + 1) * (most + 1) <= kMostLooks) ++most;
+      together_(std::ranges::any_of(
+          shape.ways.ways, [](const MemberWays::Way& way) { return way.links.size() > 1; })) {
   const bool scatters = task.op != CollectiveOp::kAllGather;
   const bool gathers = task.op != CollectiveOp::kReduceScatter;
   PackedTrees down;
   PackedTrees up;
   if (gathers) {
-    down = best(task, shape.ways, n_, most);
+    down = best(task, shape.ways, n_);
     pieces_ = down.pieces;
   }
   if (scatters) {
     const MemberWays back = reversed(shape.ways);
-    up = gathers ? pack_trees(back, n_, pieces_) : best(task, back, n_, most);
+    up = gathers ? pack_trees(back, n_, pieces_) : best(task, back, n_);
     pieces_ = up.pieces;
   }
   for (const PackedTrees::Send& send : down.sends) lanes_ = std::max(lanes_, send.from_port + 1);

@@ -58,12 +58,12 @@ class PackedTreesCollective final : public CollectiveAlgorithm {
     bool reduce = false;
     std::vector<LaneGate> gates;
   };
-  // Returns the trees of the fewest expected seconds.
-  static PackedTrees best(const CollectiveTask& task, const MemberWays& ways, std::uint32_t members,
-                          std::uint32_t most_pieces);
+  // Returns the trees of the least estimate (auto_bids.h).
+  static PackedTrees best(const CollectiveTask& task, const MemberWays& ways,
+                          std::uint32_t members);
   void add_reduce_scatter(const PackedTrees& trees);
   void add_all_gather(const PackedTrees& trees);
-  // Appends sends whose chunks have come in by the messages that `came` names, by member and chunk.
+  // Adds a message, and the gates that came_ has for it.
   void add(const PackedTrees::Send& send, std::uint32_t lane, std::uint32_t round, bool reduce);
   std::size_t slot(std::uint32_t lane, std::uint32_t round, std::uint32_t member) const {
     return (std::size_t{lane} * rounds_ + round) * n_ + member;
@@ -82,7 +82,7 @@ class PackedTreesCollective final : public CollectiveAlgorithm {
   std::vector<Sent> sends_;
   std::vector<std::uint32_t> sent_of_;       // by slot: place in sends_ + 1; 0: none
   std::vector<std::uint32_t> received_;      // by slot
-  std::vector<std::vector<LaneGate>> came_;  // by member and chunk, while it is built
+  std::vector<std::vector<LaneGate>> came_;  // by member and chunk: what brought it; while built
 };
 
 }  // namespace stepsim

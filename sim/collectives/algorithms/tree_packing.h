@@ -15,7 +15,7 @@
 //
 // (Won and others 2024, TACOS: greedy matching of links and chunks over time.) A packing of
 // spanning trees that reaches the bound of the cuts exactly exists (Edmonds 1973; Zhao and others
-// 2024, ForestColl). The greedy one is within 0 to 4 % of it on tori, hypercubes, HammingMesh,
+// 2024, ForestColl). The greedy one is within 0 to 8 % of it on tori, hypercubes, HammingMesh,
 // fully connected, circulant and random graphs, and DGX-1, if a shard has pieces enough
 // (tests/sim/packed_trees_test.cc).
 //

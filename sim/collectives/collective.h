@@ -145,6 +145,7 @@ struct MemberWays {
   };
   std::vector<Way> ways;         // by from, then to
   std::vector<Bandwidth> links;  // the bandwidth of each
+  Duration trip{};               // the longest latency of a way
   bool empty() const { return ways.empty(); }
   friend bool operator==(const MemberWays&, const MemberWays&) = default;
 };

@@ -64,13 +64,16 @@ MemberWays member_ways(const Cluster& cluster, std::span<const std::uint32_t> ch
       if (passes_chip) continue;
       if (found.ways.size() == kMostPackedWays) return {};
       MemberWays::Way way{.from = from, .to = to, .links = {}};
+      Duration trip{};
       for (const LinkId link : route) {
+        trip += fabric.link(link).latency;
         const LinkUse use = fabric.spread(link);
         const auto [number, is_new] =
             numbers.try_emplace(use.link.index(), static_cast<std::uint32_t>(found.links.size()));
         if (is_new) found.links.push_back(fabric.width(use));
         way.links.push_back(number->second);
       }
+      found.trip = std::max(found.trip, trip);
       found.ways.push_back(std::move(way));
     }
   }

@@ -179,6 +179,26 @@ TEST(PackedTreesTest, NoReasonSaysThatOneRingFillsPortsThatItLeavesIdle) {
   }
 }
 
+// The number of pieces changes with the size, from few rounds to full links.
+TEST(PackedTreesTest, LargerIsNeverFaster) {
+  for (const ExplicitGraphSpec& spec : {dgx1(), two_groups(4), hamming_mesh(2, 2, 2, 2)}) {
+    const Cluster cluster = cluster_of(spec);
+    for (const Op op : kRingOps) {
+      double before = 0;
+      for (std::int64_t bytes = 4 << 10; bytes <= 64 << 20; bytes += bytes / 2) {
+        const double time = simulated(cluster,
+                                      {.communicator = CommunicatorId(0),
+                                       .op = op,
+                                       .bytes = Bytes(bytes / 2 * 2),
+                                       .algorithm = Choice::kPackedTrees},
+                                      Granularity::kPipelined);
+        EXPECT_GE(time, 0.99 * before) << name_of(op) << " of " << bytes;
+        before = time;
+      }
+    }
+  }
+}
+
 // On both sides of the limits of member_ways.h.
 TEST(PackedTreesTest, TreesArePackedUpToTheLimits) {
   EXPECT_FALSE(shape_of(cluster_of(circulant(256, {1, 7}))).ways.empty());

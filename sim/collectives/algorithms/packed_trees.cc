@@ -4,7 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "sim/collectives/auto_bids.h"
 #include "sim/collectives/parts.h"
 
 namespace stepsim {
@@ -22,11 +21,11 @@ constexpr double kClose = 1.04;
 PackedTrees PackedTreesCollective::best(const CollectiveTask& task, const MemberWays& ways,
                                         std::uint32_t members) {
   const double n = members;
-  const double bound =
-      (n - 1) * std::ranges::min(ways.links).value() / least_ports(ways, members).value();
-  const auto cost = [&](const PackedTrees& trees) {
-    return static_cast<double>(trees.rounds) * static_cast<double>(kTripBytes) +
-           trees.length / (n * trees.pieces) * static_cast<double>(task.bytes.value());
+  const double unit = std::ranges::min(ways.links).value();
+  const double bound = (n - 1) * unit / least_ports(ways, members).value();
+  const auto seconds = [&](const PackedTrees& trees) {
+    return trees.rounds * to_seconds(ways.trip) +
+           trees.length / (n * trees.pieces) * static_cast<double>(task.bytes.value()) / unit;
   };
   const std::int64_t cube = std::int64_t{members} * members * members;
   PackedTrees best;
@@ -34,7 +33,7 @@ PackedTrees PackedTreesCollective::best(const CollectiveTask& task, const Member
     if (pieces > 1 && cube * pieces * pieces > kMostLooks) break;
     PackedTrees packed = pack_trees(ways, members, pieces);
     const bool is_close = packed.length <= kClose * bound * pieces;
-    if (best.sends.empty() || cost(packed) < cost(best)) best = std::move(packed);
+    if (best.sends.empty() || seconds(packed) < seconds(best)) best = std::move(packed);
     if (is_close) break;
   }
   return best;

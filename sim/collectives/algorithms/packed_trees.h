@@ -58,7 +58,7 @@ class PackedTreesCollective final : public CollectiveAlgorithm {
     bool reduce = false;
     std::vector<LaneGate> gates;
   };
-  // Returns the trees of the least estimate (auto_bids.h).
+  // Returns the trees that are the fastest on an idle network, without a library.
   static PackedTrees best(const CollectiveTask& task, const MemberWays& ways,
                           std::uint32_t members);
   void add_reduce_scatter(const PackedTrees& trees);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "sim/collectives/algorithms/flat_algorithm.h"
 #include "sim/collectives/algorithms/tree_packing.h"
@@ -29,16 +30,43 @@ RingCost cost_of_rings(const CollectiveTask& task, const GroupShape& shape) {
   return cost;
 }
 
+// Returns how many ways a message between two members takes on average. O(members x ways).
+double mean_distance(const MemberWays& ways, std::uint32_t members) {
+  std::vector<std::vector<std::uint32_t>> next(members);
+  for (const MemberWays::Way& way : ways.ways) next[way.from].push_back(way.to);
+  double sum = 0;
+  for (std::uint32_t from = 0; from < members; ++from) {
+    std::vector<std::uint32_t> distance(members, 0);
+    std::vector<std::uint32_t> reached = {from};
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+      for (const std::uint32_t to : next[reached[i]]) {
+        if (to == from || distance[to] > 0) continue;
+        distance[to] = distance[reached[i]] + 1;
+        sum += distance[to];
+        reached.push_back(to);
+      }
+    }
+  }
+  return sum / members / (members - 1);
+}
+
 // Bids for an algorithm that replaces rings where trips weigh more than bytes.
 Bid bid_few_rounds(const CollectiveTask& task, const GroupShape& shape, std::int64_t rounds,
                    std::int64_t sent) {
   if (shape.has_torus_axis()) return std::nullopt;
   const RingCost rings = cost_of_rings(task, shape);
   if (rings.rounds * kTripBytes <= rings.sent) return std::nullopt;
-  return AutoBid{rounds * kTripBytes + sent,
-                 "trips weigh more than bytes at this size: " + std::to_string(rounds) +
-                     " rounds instead of the " + std::to_string(rings.rounds) + " of a " +
-                     (shape.dimensions.size() > 1 ? "hierarchical" : "ring") + " algorithm"};
+  std::int64_t bytes = rounds * kTripBytes + sent;
+  if (!shape.ways.empty()) {  // messages pass through members, over all links at best
+    const double share = std::ranges::min(shape.ways.links).value() /
+                         least_ports(shape.ways, shape.members()).value();
+    bytes = std::llround(
+        mean_distance(shape.ways, shape.members()) *
+        (static_cast<double>(rounds * kTripBytes) + share * static_cast<double>(sent)));
+  }
+  return AutoBid{bytes, "trips weigh more than bytes at this size: " + std::to_string(rounds) +
+                            " rounds instead of the " + std::to_string(rings.rounds) + " of a " +
+                            (shape.dimensions.size() > 1 ? "hierarchical" : "ring") + " algorithm"};
 }
 
 // Returns why an algorithm does not share copies inside nodes.

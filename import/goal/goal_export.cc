@@ -294,8 +294,8 @@ class GoalRank {
     if (!algorithm.gated()) return true;
     std::vector<LaneGate> gates;
     algorithm.gates(lane, round, me, gates);
-    return std::ranges::all_of(
-        gates, [&](const LaneGate& gate) { return gate.round < next[gate.lane]; });
+    return std::ranges::all_of(gates,
+                               [&](const LaneGate& gate) { return gate.round < next[gate.lane]; });
   }
 
   // A gate waits for both directions of a round of another lane.

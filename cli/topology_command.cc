@@ -183,13 +183,18 @@ std::int64_t signed_size(std::size_t size) {
   return static_cast<std::int64_t>(size);
 }
 
-std::string levels_text(const Places& places) {
+std::string levels_text(const std::vector<Level>& levels) {
   std::string text;
-  for (const Level& level : places.levels) {
+  for (const Level& level : levels) {
     text += fmt::format("{}{} {}{}", text.empty() ? "" : " x ", level.name,
                         grouped(std::int64_t{level.size}), level.wraps ? " (ring)" : "");
   }
   return text;
+}
+
+std::string levels_text(const Places& places) {
+  if (!places.grid) return levels_text(places.levels);
+  return levels_text(places.levels) + ", linked as " + levels_text(places.grid->axes);
 }
 
 // Adds the route as "a > b > c", in lines that fit.

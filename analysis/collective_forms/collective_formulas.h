@@ -52,6 +52,8 @@ struct CollectiveFormulaInput {
   bool rail_trees = false;   // kSharp: one tree of switches per rail, not one for all
   bool one_switch = true;    // one level, whose members stand around one switch
   bool node_trees = false;   // each node has one switch that can add
+  Bandwidth ports{};         // kPackedTrees: of all links of the member that has the least
+  Duration way{};            // kPackedTrees: the longest trip between members linked directly
   bool overlapped = true;    // true: pipelined phases; false: stepped, one after another
 };
 

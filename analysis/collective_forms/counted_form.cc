@@ -294,6 +294,7 @@ class Counter {
     const std::uint32_t endpoints = algorithm_.endpoints();
     std::vector<double> got(slots, 0.0);   // when everything of the rounds so far has arrived
     std::vector<double> left(slots, 0.0);  // when what was sent in them has arrived
+    std::vector<LaneGate> gates;
     bool moved = true;
     const auto raise = [&](double& at, double end) {
       if (end <= at) return;
@@ -311,8 +312,10 @@ class Counter {
           start = got[way.slot - endpoints];
           before = left[way.slot - endpoints] + way.alone;
         }
-        if (const auto gate = algorithm_.gate(lane, round, member)) {
-          const std::size_t behind = slot(gate->lane, gate->round, member);
+        gates.clear();
+        algorithm_.gates(lane, round, member, gates);
+        for (const LaneGate& gate : gates) {
+          const std::size_t behind = slot(gate.lane, gate.round, member);
           start = std::max({start, got[behind], left[behind]});
         }
         const double end = std::max(start + way.trip + way.alone, before);

@@ -36,6 +36,7 @@ constexpr std::array<FormRow, kAlgorithmCount - 1> kForms = {{
     {AlgorithmChoice::kNvls, in_network},
     {AlgorithmChoice::kSharp, in_network},
     {AlgorithmChoice::kNvlsTree, in_network},
+    {AlgorithmChoice::kPackedTrees, packed_trees},
     {AlgorithmChoice::kCustom, counted_only},
 }};
 

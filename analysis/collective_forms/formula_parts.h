@@ -68,6 +68,8 @@ std::optional<CollectiveFormula> bruck(const CollectiveFormulaInput& input);
 std::optional<CollectiveFormula> halving_doubling(const CollectiveFormulaInput& input);
 std::optional<CollectiveFormula> double_binary_tree(const CollectiveFormulaInput& input);
 std::optional<CollectiveFormula> reduce_broadcast(const CollectiveFormulaInput& input);
+// Members that are linked directly (packed_trees.h): the ports of the one that has the least.
+std::optional<CollectiveFormula> packed_trees(const CollectiveFormulaInput& input);
 std::optional<CollectiveFormula> dissemination(const CollectiveFormulaInput& input);
 
 }  // namespace stepsim

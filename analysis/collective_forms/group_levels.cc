@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/collective_forms/counted_form.h"
+#include "sim/collectives/algorithms/tree_packing.h"
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/hardware/group_links.h"
 
@@ -23,11 +24,14 @@ struct Route {
   Duration trip{};
 };
 
+HopKind kind_between(const Cluster& cluster, std::uint32_t from, std::uint32_t to) {
+  const std::uint32_t of_node = chips_per_node(cluster.places);
+  return from / of_node == to / of_node ? cluster.library.inside : HopKind::kNetwork;
+}
+
 Route route_between(const Cluster& cluster, std::uint32_t from, std::uint32_t to,
                     const LibraryCost& cost) {
-  const std::uint32_t of_node = chips_per_node(cluster.places);
-  const bool inside = from / of_node == to / of_node;
-  const auto kind = static_cast<std::size_t>(inside ? cluster.library.inside : HopKind::kNetwork);
+  const auto kind = static_cast<std::size_t>(kind_between(cluster, from, to));
   std::vector<LinkId> links;
   cluster.router->route(cluster.places.chips[from], cluster.places.chips[to], 0, links);
   Route route{.links = {}, .trip = cost.hop[kind]};
@@ -200,6 +204,15 @@ CollectiveFormula stated_form(const Cluster& cluster, std::span<const std::uint3
                                .rail_trees = shape.tree.nodes.empty() && !shape.rail_trees.empty(),
                                .one_switch = shape.tree.nodes.size() == shape.members() + 1,
                                .node_trees = !shape.node_trees.empty()};
+  if (stated.algorithm == AlgorithmChoice::kPackedTrees) {
+    input.ports = least_ports(shape.ways, shape.members());
+    for (const MemberWays::Way& way : shape.ways.ways) {
+      const Route route = route_between(cluster, chips[way.from], chips[way.to], stated.cost);
+      input.way = std::max(input.way, route.trip);
+    }
+    const HopKind kind = kind_between(cluster, chips.front(), chips.back());
+    input.ports = input.ports / stated.cost.wire[static_cast<std::size_t>(kind)];
+  }
   if (stated.task.matrix != nullptr) {
     input.busiest_ports = busiest_ports(*stated.task.matrix, shape);
   }

@@ -255,6 +255,16 @@ std::optional<CollectiveFormula> reduce_broadcast(const CollectiveFormulaInput& 
       .text = input.overlapped ? "(n-1) S/W + n t" : "2 (n-1) S/W + 2 t"};
 }
 
+std::optional<CollectiveFormula> packed_trees(const CollectiveFormulaInput& input) {
+  if (!input.overlapped) return std::nullopt;  // rounds of unequal messages: counted
+  const FormulaParts parts = parts_of(input);
+  const double n = parts.members;
+  const double bytes = parts.passes * (n - 1) / n * parts.bytes / input.ports.value();
+  return CollectiveFormula{
+      .seconds = bytes + input.rounds * to_seconds(input.way),
+      .text = std::string(input.op == CollectiveOp::kAllReduce ? "2 " : "") + "(n-1)/n S/P + R t"};
+}
+
 std::optional<CollectiveFormula> dissemination(const CollectiveFormulaInput& input) {
   const auto row = row_of(input);
   if (!row) return std::nullopt;

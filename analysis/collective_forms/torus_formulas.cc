@@ -15,8 +15,11 @@
 // Stepped, rotations of a torus with unequal axes meet on its axes. On rings all members see the
 // same, so phase_schedule() is exact. On lines the middle is done before the ends.
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "analysis/collective_forms/formula_parts.h"
 #include "analysis/collective_forms/phase_schedule.h"
@@ -108,11 +111,20 @@ Rotations rotations_of(const CollectiveFormulaInput& input, std::size_t axes,
 
 }  // namespace
 
-std::optional<CollectiveFormula> torus_rings(const CollectiveFormulaInput& input) {
+std::optional<CollectiveFormula> torus_rings(const CollectiveFormulaInput& given) {
   const auto axes = static_cast<std::size_t>(std::ranges::count_if(
-      input.levels, [](const FormulaLevel& level) { return level.torus_axis; }));
+      given.levels, [](const FormulaLevel& level) { return level.torus_axis; }));
+  const bool rotates = given.algorithm != AlgorithmChoice::kAxisAfterAxis;
+  // Rotations begin with the shortest axis, lines before rings.
+  std::vector<FormulaLevel> turned(given.levels.begin(), given.levels.end());
+  if (rotates) {
+    std::ranges::stable_sort(
+        turned.begin(), turned.begin() + static_cast<std::ptrdiff_t>(axes), {},
+        [](const FormulaLevel& level) { return std::pair(level.size, level.wraps); });
+  }
+  CollectiveFormulaInput input = given;
+  input.levels = turned;
   const auto torus = input.levels.first(axes);
-  const bool rotates = input.algorithm != AlgorithmChoice::kAxisAfterAxis;
   const std::size_t rotations = rotates ? axes : 1;
   const Rotations all = rotations_of(input, axes, rotations);
   const bool equal = std::ranges::all_of(

@@ -288,8 +288,10 @@ class GoalRank {
                            std::uint32_t round, std::uint32_t me,
                            const std::vector<std::uint32_t>& next) {
     if (!algorithm.gated()) return true;
-    const std::optional<LaneGate> gate = algorithm.gate(lane, round, me);
-    return !gate || gate->round < next[gate->lane];
+    std::vector<LaneGate> gates;
+    algorithm.gates(lane, round, me, gates);
+    return std::ranges::all_of(gates,
+                               [&](const LaneGate& gate) { return gate.round < next[gate.lane]; });
   }
 
   // A gate waits for both directions of a round of another lane.
@@ -297,11 +299,13 @@ class GoalRank {
                        std::uint32_t round, std::uint32_t me,
                        const std::vector<std::vector<Round>>& done, Nodes& after) {
     if (!algorithm.gated()) return;
-    const std::optional<LaneGate> gate = algorithm.gate(lane, round, me);
-    if (!gate) return;
-    const Round& before = done[gate->lane][gate->round];
-    if (before.sent) after.push_back(*before.sent);
-    after.insert(after.end(), before.received.begin(), before.received.end());
+    std::vector<LaneGate> gates;
+    algorithm.gates(lane, round, me, gates);
+    for (const LaneGate& gate : gates) {
+      const Round& before = done[gate.lane][gate.round];
+      if (before.sent) after.push_back(*before.sent);
+      after.insert(after.end(), before.received.begin(), before.received.end());
+    }
   }
 
   const OpGraph& graph_;

@@ -9,8 +9,9 @@
 // message that arrives in round r can only be passed on in a later round.
 //
 // If lanes depend on each other, gate() names the round of another lane that a member must have
-// finished first. In addition to the members there may be switches that add and copy (endpoints()).
-// They take part like members from the start, but have no data of their own.
+// finished first, or gates() several of them. In addition to the members there may be switches that
+// add and copy (endpoints()). They take part like members from the start, but have no data of their
+// own.
 //
 // Only the proof (sim/collectives/proof.h) asks which data a message carries. The data are cut into
 // shards() shards, each into pieces() pieces, and block b is piece b / shards() of shard
@@ -104,11 +105,21 @@ class CollectiveAlgorithm {
   virtual std::uint32_t queue(std::uint32_t lane) const { return lane; }
 
   // gate() returns the round of another lane that `member` must have finished before it sends in
-  // this round. Asked only if gated().
+  // this round; nullopt if there is none, or if gates() names several.
   virtual bool gated() const { return false; }
   virtual std::optional<LaneGate> gate(std::uint32_t, std::uint32_t, std::uint32_t) const {
     return std::nullopt;
   }
+
+  // Appends all gates of a message, of which each must be open. Asked only if gated().
+  virtual void gates(std::uint32_t lane, std::uint32_t round, std::uint32_t member,
+                     std::vector<LaneGate>& out) const {
+    if (const auto one = gate(lane, round, member)) out.push_back(*one);
+  }
+
+  // Returns whether all lanes go through their rounds side by side: no gate holds a lane back
+  // behind the others.
+  virtual bool in_step() const { return false; }
 
   // Returns a range [first, last) of lanes that contains this lane and all lanes whose gates may
   // name it.

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cassert>
 #include <numeric>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "sim/collectives/algorithms/in_network.h"
 #include "sim/collectives/algorithms/multi_axis.h"
 #include "sim/collectives/algorithms/node_relay.h"
+#include "sim/collectives/algorithms/packed_trees.h"
 #include "sim/collectives/algorithms/reduce_broadcast.h"
 #include "sim/collectives/algorithms/reduction_trees.h"
 #include "sim/collectives/algorithms/root_trees.h"
@@ -89,6 +91,15 @@ std::string switch_in_each_node(CollectiveOp, const Shape& shape) {
   return !shape.node_trees.empty() ? ""
                                    : "needs equally many members in each of several nodes, and one "
                                      "switch between those of a node";
+}
+
+std::string direct_links(CollectiveOp, const Shape& shape) {
+  return !shape.ways.empty()
+             ? ""
+             : "needs three to 256 members of which some are linked directly, on a network that is "
+               "no torus of equal links, whose widest link has at most eight times the bandwidth "
+               "of "
+               "the narrowest";
 }
 
 std::string power_of_two_unless_all_reduce(CollectiveOp op, const Shape& shape) {
@@ -191,12 +202,20 @@ std::vector<std::uint32_t> innermost_first(const Shape& shape) {
   return order;
 }
 
+// Sorts axes by size, lines first, so that a torus takes the same time however it is turned.
+void turn(std::span<std::uint32_t> axes, const Shape& shape) {
+  std::ranges::stable_sort(axes, {}, [&](std::uint32_t axis) {
+    return std::pair(shape.dimensions[axis].size, shape.dimensions[axis].wraps);
+  });
+}
+
 // Makes every rotation of the torus axes, followed by the levels outside the torus.
 Made rotated_axes(const Task& task, const Shape& shape) {
   std::vector<std::uint32_t> order = innermost_first(shape);
   const auto axes = std::stable_partition(order.begin(), order.end(), [&](std::uint32_t dimension) {
     return shape.dimensions[dimension].torus_axis;
   });
+  turn({order.begin(), axes}, shape);
   std::vector<GroupDimension> torus;
   for (auto axis = order.begin(); axis != axes; ++axis) torus.push_back(shape.dimensions[*axis]);
   std::vector<MultiAxis::Rotation> rotations;
@@ -253,7 +272,26 @@ Made chain(const Task& task, const Shape& shape) {
 
 Made torus_all_to_all(const Task& task, const Shape& shape) {
   if (shape.twists()) return std::make_unique<TwistedAllToAll>(task, shape);
-  return std::make_unique<TorusAllToAll>(task, shape);
+  std::vector<std::uint32_t> axes = innermost_first(shape);
+  turn(axes, shape);
+  Shape turned{.dimensions = {}, .order = std::vector<std::uint32_t>(shape.members())};
+  std::vector<std::uint32_t> stride(axes.size(), 1);  // of a given axis in the turned torus
+  std::uint32_t next = 1;
+  for (const std::uint32_t axis : axes) {
+    turned.dimensions.push_back(shape.dimensions[axis]);
+    stride[axis] = next;
+    next *= shape.dimensions[axis].size;
+  }
+  for (std::uint32_t position = 0; position < shape.members(); ++position) {
+    std::uint32_t left = position;
+    std::uint32_t to = 0;
+    for (std::size_t axis = 0; axis < stride.size(); ++axis) {
+      to += left % shape.dimensions[axis].size * stride[axis];
+      left /= shape.dimensions[axis].size;
+    }
+    turned.order[to] = shape.order[position];
+  }
+  return std::make_unique<TorusAllToAll>(task, turned);
 }
 
 Made double_binary_tree(const Task& task, const Shape& shape) {
@@ -496,6 +534,16 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .make = [](const Task& task, const Shape& shape) -> Made {
        return std::make_unique<InNetwork>(task, shape, binary_trees(shape, InsideNode::kSwitch),
                                           false);
+     }},
+    // Trees over all links between members that are linked directly.
+    {.choice = AlgorithmChoice::kPackedTrees,
+     .name = "packed-trees",
+     .ops = kRingOps,
+     .misfit = direct_links,
+     .matrix_misfit = any_matrix,
+     .weighed = always,
+     .make = [](const Task& task, const Shape& shape) -> Made {
+       return std::make_unique<PackedTreesCollective>(task, shape);
      }},
     // Steps that a user has written, for one operation and number of members.
     {.choice = AlgorithmChoice::kCustom,

@@ -88,6 +88,7 @@ enum class AlgorithmChoice : std::uint8_t {
   kNvls,
   kSharp,
   kNvlsTree,
+  kPackedTrees,
   kCustom,  // steps from a file (step_list.h); stays the last one
 };
 inline constexpr std::size_t kAlgorithmCount = std::size_t(AlgorithmChoice::kCustom) + 1;
@@ -134,6 +135,22 @@ struct SwitchTree {
   friend bool operator==(const SwitchTree&, const SwitchTree&) = default;
 };
 
+// MemberWays are the ways between members that pass through no other chip: a link of their own, or
+// links to switches and on.
+struct MemberWays {
+  struct Way {
+    std::uint32_t from = 0;            // member
+    std::uint32_t to = 0;              // member
+    std::vector<std::uint32_t> links;  // numbers of the links, from `from` on
+    friend bool operator==(const Way&, const Way&) = default;
+  };
+  std::vector<Way> ways;         // by from, then to
+  std::vector<Bandwidth> links;  // the bandwidth of each
+  Duration trip{};               // the longest latency of a way
+  bool empty() const { return ways.empty(); }
+  friend bool operator==(const MemberWays&, const MemberWays&) = default;
+};
+
 // GroupShape is what an algorithm may know about the places of its members. Member order[p] is at
 // position p of the box of dimensions (innermost fastest). Algorithms without dimensions (ring,
 // chain, trees of members) use the members' own numbers instead: the order in which they were
@@ -154,6 +171,8 @@ struct GroupShape {
   std::vector<SwitchTree> rail_trees{};
   // For each node, the tree of its members. Empty unless every node has one switch between them.
   std::vector<SwitchTree> node_trees{};
+  // Empty unless trees over the members' own links can be packed (sim/hardware/member_ways.h).
+  MemberWays ways{};
   std::uint32_t members() const { return static_cast<std::uint32_t>(order.size()); }
   std::uint32_t node_size() const { return per_node.value_or(dimensions.front().size); }
   bool is_torus() const;        // whether every dimension is a torus axis

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/collectives/algorithms/tree_packing.h"
 #include "sim/collectives/choose_algorithm.h"
 
 namespace stepsim {
@@ -164,9 +165,31 @@ bool has(const CommunicationLibrary& library, LibraryPath path) {
                              [path](const ProtocolTiming& timing) { return timing.path == path; });
 }
 
-// Returns the algorithm that represents the library's ring: over nodes it is one for each card of
-// the smallest node, else one in the order of the ranks.
+// Returns whether the library's rings are many, over all links between members that are linked
+// directly. Trees over those links stand for them.
+bool takes_trees(const GroupShape& shape) {
+  return !shape.ways.empty() && (shape.dimensions.size() <= 1 || shape.is_torus());
+}
+
+// Returns the links of the group as the library's search for rings finds them: those of a member
+// that is linked directly to others work together.
+GroupLinks searched(const GroupLinks& links, const GroupShape& shape) {
+  if (!takes_trees(shape)) return links;
+  GroupLinks found = links;
+  const Bandwidth ports = least_ports(shape.ways, links.members);
+  if (found.inside) found.inside = ports;
+  if (found.network) found.network = ports / links.cards;
+  return found;
+}
+
+// Returns the algorithm that represents the library's ring. On a torus, and where chips are linked
+// directly, it uses all of a chip's links, as the rings do that NCCL's search finds. Over nodes it is
+// one for each card of the smallest node, else one in the order of the ranks.
 AlgorithmChoice ring_of(const GroupShape& shape, const GroupLinks& links) {
+  if (!shape.dimensions.empty() && shape.is_torus() && shape.ways.empty()) {
+    return AlgorithmChoice::kMultiAxis;
+  }
+  if (takes_trees(shape)) return AlgorithmChoice::kPackedTrees;
   const bool over_nodes = links.nodes > 1 && links.nodes < links.members;
   const bool can =
       refusal(CollectiveOp::kAllReduce, AlgorithmChoice::kRotatedRings, shape).empty();
@@ -204,7 +227,8 @@ std::vector<AlgorithmChoice> algorithms_of(const CommunicationLibrary& library,
     }
   };
   const bool adds = floating && links.nvls && links.of_node >= kNvlsMembers;
-  add(AlgorithmChoice::kDoubleBinaryTree, LibraryPath::kTree, links.nodes > 1);
+  const bool on_switches = !takes_trees(shape) && !shape.has_torus_axis();
+  add(AlgorithmChoice::kDoubleBinaryTree, LibraryPath::kTree, links.nodes > 1 && on_switches);
   add(AlgorithmChoice::kNvls, LibraryPath::kNvls, adds && links.nodes == 1);
   add(AlgorithmChoice::kNvlsTree, LibraryPath::kNvlsTree, adds && links.nodes > 1);
   return all;
@@ -321,7 +345,8 @@ std::optional<CollectiveWay> by_bulk_kernel(const CommunicationLibrary& library,
 
 std::vector<CollectiveWay> ways_of(const CommunicationLibrary& library, const CollectiveTask& task,
                                    bool floating, AlgorithmChoice asked, const GroupShape& shape,
-                                   const GroupLinks& links) {
+                                   const GroupLinks& given) {
+  const GroupLinks links = is_ring_op(task.op) ? searched(given, shape) : given;
   const bool is_free = asked == AlgorithmChoice::kAuto;
   std::vector<CollectiveWay> ways;
   if (library.ideal()) {

@@ -296,10 +296,12 @@ class Proof {
     const LaneState& at = state(lane, member);
     if (at.sent == algorithm_.rounds() || at.received < at.sent) return false;
     if (!algorithm_.gated()) return true;
-    const auto gate = algorithm_.gate(lane, at.sent, member);
-    if (!gate) return true;
-    const LaneState& other = state(gate->lane, member);
-    return other.sent > gate->round && other.received > gate->round;
+    gates_.clear();
+    algorithm_.gates(lane, at.sent, member, gates_);
+    return std::ranges::all_of(gates_, [&](const LaneGate& gate) {
+      const LaneState& other = state(gate.lane, member);
+      return other.sent > gate.round && other.received > gate.round;
+    });
   }
 
   bool send_all(std::uint32_t lane) {
@@ -427,6 +429,7 @@ class Proof {
   std::vector<std::vector<Flight>> there_;           // arrived, not applied; the same
   std::vector<Flight> flights_;
   std::vector<std::uint32_t> scratch_;
+  std::vector<LaneGate> gates_;  // scratch
 };
 
 }  // namespace

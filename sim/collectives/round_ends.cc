@@ -15,16 +15,28 @@ std::vector<std::vector<LaneGate>> gates_of(const CollectiveAlgorithm& algorithm
     const auto [first, last] = algorithm.sending_rounds(lane, member);
     for (std::uint32_t round = first; round < last; ++round) {
       if (!algorithm.message(lane, round, member)) continue;
-      if (const auto gate = algorithm.gate(lane, round, member)) gates[round].push_back(*gate);
+      algorithm.gates(lane, round, member, gates[round]);
     }
   }
   return gates;
+}
+
+// Returns the time of rounds that all lanes go through side by side.
+Duration end_in_step(std::uint32_t rounds, const std::vector<std::vector<Duration>>& trips) {
+  Duration end{};
+  for (std::uint32_t round = 0; round < rounds; ++round) {
+    Duration longest{};
+    for (const std::vector<Duration>& lane : trips) longest = std::max(longest, lane[round]);
+    end += longest;
+  }
+  return end;
 }
 
 }  // namespace
 
 Duration end_of_rounds(const CollectiveAlgorithm& algorithm,
                        const std::vector<std::vector<Duration>>& trips) {
+  if (algorithm.in_step()) return end_in_step(algorithm.rounds(), trips);
   std::vector<std::vector<Duration>> end(algorithm.lanes());
   const auto is_open = [&](const LaneGate& gate) { return gate.round < end[gate.lane].size(); };
   Duration last{};

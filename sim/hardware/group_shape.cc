@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "sim/collectives/algorithm.h"
 #include "sim/hardware/group_links.h"
+#include "sim/hardware/member_ways.h"
 #include "sim/hardware/switch_tree.h"
 
 namespace stepsim {
@@ -35,17 +37,17 @@ GroupDimension dimension_of(const Level& level, const std::vector<std::uint32_t>
   return dimension;
 }
 
-// Returns the box of levels, without the tree of switches.
-GroupShape box_of(const Cluster& cluster, std::span<const std::uint32_t> chips) {
-  const std::vector<Level>& levels = cluster.places.levels;
+// Returns the box of levels, without the tree of switches. `chips`: the numbers of the members'
+// chips in the box of all levels.
+GroupShape box_of(const Places& places, std::span<const std::uint32_t> chips) {
+  const std::vector<Level>& levels = places.levels;
   GroupShape shape;
   std::vector<std::uint32_t> position(chips.size(), 0);
   std::uint32_t box = 1;
   for (std::size_t level = 0; level < levels.size(); ++level) {
     std::vector<std::uint32_t> coordinate(chips.size());
-    std::ranges::transform(chips, coordinate.begin(), [&](std::uint32_t chip) {
-      return cluster.places.coordinate(chip, level);
-    });
+    std::ranges::transform(chips, coordinate.begin(),
+                           [&](std::uint32_t chip) { return places.coordinate(chip, level); });
     std::vector<std::uint32_t> taken = coordinate;
     std::ranges::sort(taken);
     taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
@@ -63,7 +65,7 @@ GroupShape box_of(const Cluster& cluster, std::span<const std::uint32_t> chips) 
     return in_given_order(chips.size());
   }
   // A twist's cables join rows of the whole torus, so a part of the torus has no twist.
-  if (chips.size() != cluster.places.chips.size()) {
+  if (chips.size() != places.chips.size()) {
     for (GroupDimension& dimension : shape.dimensions) dimension.twists = false;
   }
   shape.order.assign(chips.size(), 0);
@@ -155,13 +157,59 @@ std::vector<SwitchTree> node_trees(const Cluster& cluster, std::span<const std::
   return trees;
 }
 
+// Returns the box of the grid that the chips form whatever their numbers; a box of levels if the
+// members do not fill one.
+GroupShape box_of(const Cluster& cluster, std::span<const std::uint32_t> chips) {
+  if (cluster.places.grid) {
+    const Places grid{.levels = cluster.places.grid->axes, .chips = cluster.places.chips};
+    std::vector<std::uint32_t> places(chips.size());
+    std::ranges::transform(chips, places.begin(),
+                           [&](std::uint32_t chip) { return cluster.places.grid->place[chip]; });
+    if (GroupShape shape = box_of(grid, places); shape.is_torus()) return shape;
+  }
+  return box_of(cluster.places, chips);
+}
+
+// Returns whether the links along each axis are alike, but those of one axis are wider than those
+// of another. REQUIRES: a torus.
+bool has_unequal_axes(const Cluster& cluster, std::span<const std::uint32_t> chips,
+                      const GroupShape& shape) {
+  std::optional<Bandwidth> narrowest;
+  std::optional<Bandwidth> widest;
+  std::uint32_t stride = 1;
+  for (const GroupDimension& dimension : shape.dimensions) {
+    std::optional<Bandwidth> of_axis;
+    for (std::uint32_t position = 0; position < shape.members(); ++position) {
+      if (position / stride % dimension.size + 1 == dimension.size) continue;
+      const Fabric& fabric = cluster.fabric;
+      const NodeId from = cluster.places.chips[chips[shape.order[position]]];
+      const NodeId to = cluster.places.chips[chips[shape.order[position + stride]]];
+      const std::span<const LinkId> links = fabric.links_to_chips(from);
+      const auto link =
+          std::ranges::find_if(links, [&](LinkId each) { return fabric.link(each).to == to; });
+      if (link == links.end()) return false;
+      const Bandwidth width = fabric.link(*link).bandwidth;
+      if (of_axis.value_or(width) != width) return false;
+      of_axis = width;
+    }
+    narrowest = std::min(narrowest.value_or(*of_axis), *of_axis);
+    widest = std::max(widest.value_or(*of_axis), *of_axis);
+    stride *= dimension.size;
+  }
+  return narrowest < widest;
+}
+
 }  // namespace
 
 GroupShape describe(const Cluster& cluster, std::span<const std::uint32_t> chips) {
   GroupShape shape = box_of(cluster, chips);
-  const bool on_torus = std::ranges::any_of(
-      shape.dimensions, [](const GroupDimension& dimension) { return dimension.torus_axis; });
-  if (on_torus) return shape;
+  if (shape.has_torus_axis()) {
+    if (shape.is_torus() && has_unequal_axes(cluster, chips, shape)) {
+      shape.ways = member_ways(cluster, chips);
+    }
+    return shape;
+  }
+  shape.ways = member_ways(cluster, chips);
   if (shape.dimensions.size() == 1 && shape.members() > 2) {
     shape = by_nodes(cluster, chips, std::move(shape));
   }

@@ -16,8 +16,10 @@ namespace stepsim {
 // coordinates need not be adjacent: every other GPU of a node is a dimension too. Otherwise the
 // members form one switched dimension in the given order or, if they lie in several nodes of which
 // one has more than one, node by node: a box of two dimensions if the nodes are alike, else
-// GroupShape::uneven_nodes. A torus axis wraps if the level
-// wraps and the members go all the way round it in equal strides.
+// GroupShape::uneven_nodes. A torus axis wraps if the level wraps and the members go all the way
+// round it in equal strides. Where the chips form a grid that their numbers do not follow
+// (Places::grid), the box is that of the grid. The ways between members are there where any two of
+// them are linked directly (member_ways.h), but for boxes of torus axes whose links are all alike.
 GroupShape describe(const Cluster& cluster, std::span<const std::uint32_t> chips);
 
 }  // namespace stepsim

@@ -15,7 +15,12 @@ LinkId Fabric::connect_one_way(NodeId from, NodeId to, Bandwidth bandwidth, Dura
   assert(from.index() < nodes_.size() && to.index() < nodes_.size());
   assert(bandwidth > Bandwidth(0));
   links_.push_back({from, to, bandwidth, latency});
-  return LinkId(static_cast<std::uint32_t>(links_.size() - 1));
+  const LinkId id(static_cast<std::uint32_t>(links_.size() - 1));
+  if (node(from).kind == NodeKind::kChip && node(to).kind == NodeKind::kChip && from != to) {
+    if (from.index() >= to_chips_.size()) to_chips_.resize(from.index() + 1);
+    to_chips_[from.index()].push_back(id);
+  }
+  return id;
 }
 
 LinkId Fabric::connect(NodeId a, NodeId b, Bandwidth bandwidth, Duration latency) {

@@ -77,6 +77,12 @@ class Fabric {
 
   std::string link_name(LinkId id) const;  // "node3.gpu5>node3.nvswitch"
 
+  // Returns the links that lead from a chip straight to another chip, by number.
+  std::span<const LinkId> links_to_chips(NodeId chip) const {
+    if (chip.index() >= to_chips_.size()) return {};
+    return to_chips_[chip.index()];
+  }
+
   // Returns the group that a link belongs to.
   std::optional<LinkGroupId> group_of(LinkId id) const {
     if (id.index() >= group_of_.size() || !group_of_[id.index()]) return std::nullopt;
@@ -114,6 +120,7 @@ class Fabric {
   std::vector<Link> links_;
   std::vector<LinkGroup> groups_;
   std::vector<OptionalId<LinkGroupId>> group_of_;  // by LinkId; shorter where the last have none
+  std::vector<std::vector<LinkId>> to_chips_;      // by NodeId; shorter where the last have none
 };
 
 // Returns the bytes that crossed one link. `used(id)`: bytes of the transfers that name that link

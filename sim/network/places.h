@@ -54,9 +54,17 @@ struct Level {
   bool twists = false;
 };
 
+// PlacedGrid is a torus or mesh that the chips form though their numbers do not follow it: a graph
+// that a person listed in another order (topology/graph/find_grid.h).
+struct PlacedGrid {
+  std::vector<Level> axes;           // innermost first, all of them torus axes
+  std::vector<std::uint32_t> place;  // by chip number: its number in the box of axes
+};
+
 struct Places {
-  std::vector<Level> levels;  // innermost first
-  std::vector<NodeId> chips;  // by chip number
+  std::vector<Level> levels;         // innermost first
+  std::vector<NodeId> chips;         // by chip number
+  std::optional<PlacedGrid> grid{};  // unset: if the chips form a grid, the levels say so
 
   // Returns the position of chip number `chip` on levels[level]. O(levels).
   std::uint32_t coordinate(std::uint32_t chip, std::size_t level) const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "topology/graph/find_grid.h"
 #include "topology/graph/graph_measures.h"
 #include "topology/kinds/spec_checks.h"
 
@@ -224,13 +226,16 @@ class ExplicitRouter : public Router {
  public:
   using Routes = std::map<std::pair<NodeId, NodeId>, std::vector<LinkId>>;
 
-  ExplicitRouter(const Fabric& fabric, PathMetric metric, Routes routes)
-      : paths_(fabric, metric), routes_(std::move(routes)) {}
+  ExplicitRouter(const Fabric& fabric, PathMetric metric, Routes routes,
+                 std::optional<GridRouter> grid)
+      : paths_(fabric, metric), routes_(std::move(routes)), grid_(std::move(grid)) {}
 
-  void route(NodeId from, NodeId to, std::uint64_t /*flow_key*/,
+  void route(NodeId from, NodeId to, std::uint64_t flow_key,
              std::vector<LinkId>& out) const override {
     if (const auto listed = routes_.find({from, to}); listed != routes_.end()) {
       out.insert(out.end(), listed->second.begin(), listed->second.end());
+    } else if (grid_) {
+      grid_->route(from, to, flow_key, out);
     } else {
       paths_.append(from, to, out);
     }
@@ -239,7 +244,55 @@ class ExplicitRouter : public Router {
  private:
   ShortestPaths paths_;
   Routes routes_;
+  std::optional<GridRouter> grid_;
 };
+
+// Returns the torus or mesh that the graph is: that of the levels, if they are given and are its
+// axes.
+std::optional<ChipGrid> grid_of(const ExplicitGraphSpec& spec, const Fabric& fabric) {
+  if (fabric.nodes().size() < 2) return std::nullopt;
+  if (!spec.levels.empty()) {
+    std::vector<std::uint32_t> sizes;
+    for (const ExplicitLevel& level : spec.levels) {
+      sizes.push_back(static_cast<std::uint32_t>(level.size));
+    }
+    if (auto grid = find_grid(fabric, sizes)) return grid;
+  }
+  return find_grid(fabric);
+}
+
+// Makes torus axes of the levels if they are the axes of the grid; else notes the grid beside them.
+void name_axes(const ExplicitGraphSpec& spec, const ChipGrid& grid, Places& places) {
+  constexpr std::array kNames = {"x", "y", "z", "w"};
+  std::vector<Level> axes;
+  for (const GridAxis& axis : grid.axes) {
+    axes.push_back({.name = kNames[axes.size()],
+                    .size = axis.size,
+                    .kind = LevelKind::kTorusAxis,
+                    .members = LevelMembers::kChip,
+                    .wraps = axis.wraps});
+  }
+  std::vector<Level*> given;
+  for (Level& level : places.levels) {
+    if (level.size > 1) given.push_back(&level);
+  }
+  const bool are_axes = std::ranges::equal(
+      given, axes, [](const Level* level, const Level& axis) { return level->size == axis.size; });
+  if (!grid.in_order() || !(spec.levels.empty() || are_axes)) {
+    // As on axes, no chips of a torus make a node unless a level says so.
+    for (Level& level : places.levels) level.members_derived = false;
+    places.grid = PlacedGrid{.axes = std::move(axes), .place = grid.place};
+  } else if (spec.levels.empty()) {
+    places.levels = std::move(axes);
+  } else {
+    for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+      given[axis]->kind = axes[axis].kind;
+      given[axis]->wraps = axes[axis].wraps;
+      given[axis]->members = LevelMembers::kChip;
+      given[axis]->members_derived = false;
+    }
+  }
+}
 
 }  // namespace
 
@@ -272,8 +325,15 @@ BuiltTopology build(const ExplicitGraphSpec& spec) {
     routes[{parts.nodes.find(names.front())->second, parts.nodes.find(names.back())->second}] =
         std::move(links);
   }
-  parts.built.router =
-      std::make_unique<ExplicitRouter>(parts.built.fabric, spec.metric, std::move(routes));
+  std::optional<GridRouter> in_axes;
+  if (auto grid = grid_of(spec, parts.built.fabric)) {
+    name_axes(spec, *grid, parts.built.places);
+    if (spec.metric == PathMetric::kHops) {
+      in_axes.emplace(grid->axes, std::move(grid->cables), std::move(grid->place));
+    }
+  }
+  parts.built.router = std::make_unique<ExplicitRouter>(parts.built.fabric, spec.metric,
+                                                        std::move(routes), std::move(in_axes));
   derive_members(parts.built);
   return std::move(parts.built);
 }

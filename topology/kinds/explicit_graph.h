@@ -14,18 +14,24 @@
 //
 // Chips are numbered in the order of the list; other nodes between them do not count.
 //
-// Routes are shortest paths (shortest_path.h: ties go to the link that is listed first). Pairs with
-// a route of their own use it; it lists all its nodes in order, from chip to chip. The flow key
-// changes nothing. A path may lead through chips, as in a torus.
+// Routes are shortest paths (shortest_path.h: ties go to the link that is listed first; see below
+// for tori). Pairs with a route of their own use it; it lists all its nodes in order, from chip to
+// chip. The flow key changes nothing. A path may lead through chips, as in a torus.
 //
 // Levels of Places: those that are given, innermost first; their sizes multiply to the number of
-// chips. If none are given there is one level, "chip". All are switched levels, so an algorithm for
-// rings of a torus finds none here.
+// chips. If none are given there is one level, "chip".
 //
 // What the members of a level are (`kind`) decides which chips make a node. Where no level says it,
 // the links do: the first block of a level is a node if its chips reach each other over wider links
 // than they reach others, and so are all chips together if no route between them passes two
 // switches. Otherwise every chip is a node of its own. The names of levels decide nothing.
+//
+// A torus or mesh is recognised whatever the names and numbers of its chips (find_grid.h), and then
+// collectives and routes are those of torus.h: routes in dimension order, but with metric
+// "latency". Levels that are its axes become torus axes; chips numbered along its axes have levels
+// x, y, z, w if none are given. Where numbers or levels do not follow the axes, Places::grid has
+// them. On other graphs whose chips are linked directly collectives pack trees
+// (sim/hardware/member_ways.h).
 
 #pragma once
 

@@ -110,11 +110,13 @@ void SteppedCollective::end_if_done(MemberId member, Progress& progress) {
 }
 
 bool SteppedCollective::waits_at_gate(LaneId lane, std::uint32_t round, MemberId member) {
-  const auto gate = algorithm_->gate(lane.index(), round, member.index());
-  if (!gate) return false;
-  const LaneState& other = state_of(LaneId(gate->lane), member);
-  if (other.sent <= gate->round || other.received <= gate->round) return true;
-  return other.under_way > 0 && other.oldest <= gate->round;
+  gates_.clear();
+  algorithm_->gates(lane.index(), round, member.index(), gates_);
+  return std::ranges::any_of(gates_, [&](const LaneGate& gate) {
+    const LaneState& other = state_of(LaneId(gate.lane), member);
+    if (other.sent <= gate.round || other.received <= gate.round) return true;
+    return other.under_way > 0 && other.oldest <= gate.round;
+  });
 }
 
 void SteppedCollective::send(LaneId lane, MemberId from, const CollectiveMessage& message,

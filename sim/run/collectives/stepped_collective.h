@@ -135,6 +135,7 @@ class SteppedCollective {
   std::vector<Early> early_;
   std::vector<Blocked> blocked_;
   std::vector<Blocked> unblocked_;  // scratch
+  std::vector<LaneGate> gates_;     // scratch
 };
 
 }  // namespace stepsim

@@ -314,8 +314,7 @@ std::string json_of(const ClusterSpec& cluster, const BuiltTopology& built,
         "\"wraps\": {}, "
         "\"chips_per_group\": {}, \"groups\": {}, \"chip_to_peers_bytes_per_s\": {}, "
         "\"out_of_group_bytes_per_s\": {}}}",
-        std::exchange(comma, ","), json_escaped(level.level), level.members,
-        name_of(place.members),
+        std::exchange(comma, ","), json_escaped(level.level), level.members, name_of(place.members),
         place.kind == LevelKind::kTorusAxis ? "torus_axis" : "switched", place.wraps,
         level.group_chips, level.groups, level.to_peers.value(), level.out_of_group.value());
   }

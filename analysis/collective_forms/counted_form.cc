@@ -71,8 +71,7 @@ class Counter {
       form.stepped_exact = form.in_step = true;
       return form;
     }
-    form.stepped =
-        std::max(*std::ranges::max_element(got_), *std::ranges::max_element(left_));
+    form.stepped = std::max(*std::ranges::max_element(got_), *std::ranges::max_element(left_));
     form.stepped_exact = !meets_;
     if (algorithm_.gated()) form.stepped = std::max(form.stepped, longest_way());
     for (std::size_t link = 0; link < total_.size(); ++link) {
@@ -349,8 +348,8 @@ class Counter {
   std::vector<std::vector<Duration>> trips_;
   std::vector<std::uint32_t> next_;  // for algorithms that relay, by lane and member
   std::vector<Duration> hop_;
-  // By lane and member, if messages are alone: when everything so far has arrived at the member, and
-  // when the last message that it sent has arrived.
+  // By lane and member, if messages are alone: when everything so far has arrived at the member,
+  // and when the last message that it sent has arrived.
   std::vector<double> got_;
   std::vector<double> left_;
   Duration longest_chunk_{};  // of those that are stored and forwarded

@@ -157,8 +157,7 @@ std::optional<CollectiveFormula> direct(const CollectiveFormulaInput& input) {
   }
   const auto row = row_of(input, false, true);
   if (!row) return std::nullopt;
-  return CollectiveFormula{
-      .seconds = row->others * row->whole + row->t, .text = "(n-1)/n S/W + t"};
+  return CollectiveFormula{.seconds = row->others * row->whole + row->t, .text = "(n-1)/n S/W + t"};
 }
 
 std::optional<CollectiveFormula> pairwise(const CollectiveFormulaInput& input) {
@@ -169,7 +168,8 @@ std::optional<CollectiveFormula> chain(const CollectiveFormulaInput& input) {
   const auto row = row_of(input, true);
   if (!row) return std::nullopt;
   const std::uint32_t chunks = pipeline_chunks(input.bytes, row->n);
-  // Stepped, chunks are equal; pipelined, they are of the size that chunks have when there are many.
+  // Stepped, chunks are equal; pipelined, they are of the size that chunks have when there are
+  // many.
   Bytes chunk = input.bytes / std::int64_t{chunks};
   if (input.overlapped) chunk = std::max(chunk, std::min(input.bytes, kPipelineChunk));
   const double of_chunk = static_cast<double>(chunk.value()) / row->parts.bandwidth;
@@ -249,10 +249,9 @@ std::optional<CollectiveFormula> reduce_broadcast(const CollectiveFormulaInput& 
   const auto row = row_of(input);
   if (!row) return std::nullopt;
   const double ways = input.overlapped ? 1 : 2;
-  return CollectiveFormula{
-      .seconds = ways * (row->parts.members - 1) * row->whole +
-                 (input.overlapped ? row->rounds : 2) * row->t,
-      .text = input.overlapped ? "(n-1) S/W + n t" : "2 (n-1) S/W + 2 t"};
+  return CollectiveFormula{.seconds = ways * (row->parts.members - 1) * row->whole +
+                                      (input.overlapped ? row->rounds : 2) * row->t,
+                           .text = input.overlapped ? "(n-1) S/W + n t" : "2 (n-1) S/W + 2 t"};
 }
 
 std::optional<CollectiveFormula> packed_trees(const CollectiveFormulaInput& input) {

@@ -169,9 +169,8 @@ TrafficCosts TrafficModel::costs_of(CollectiveWorkId id, GroupId number) {
   const LinkTimes wire = times_of(pattern, ways, plans_.pattern(pattern).cost);
   const double latency = to_seconds(plans_.latency_of(pattern, ways.latencies));
   std::size_t edge = 0;  // asked for in the order in which they were numbered
-  const double trips = to_seconds(sum_edges(*algorithm, [&](const CollectiveEdge&) {
-                                    return ways.latencies[edge++];
-                                  }).latency);
+  const double trips = to_seconds(
+      sum_edges(*algorithm, [&](const CollectiveEdge&) { return ways.latencies[edge++]; }).latency);
 
   const bool torus = on_torus(group);
   const bool rings = torus && is_ring_op(work.op);

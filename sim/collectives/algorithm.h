@@ -158,8 +158,8 @@ class CollectiveAlgorithm {
   // ByteMatrix::shared.
   virtual bool forwards_shared() const { return false; }
 
-  // Returns the size of the chunks that members store and forward, where a pipeline of them is taken
-  // in one piece and its filling counts; otherwise 0.
+  // Returns the size of the chunks that members store and forward, where a pipeline of them is
+  // taken in one piece and its filling counts; otherwise 0.
   virtual Bytes forwarded_chunk() const { return Bytes(0); }
 
   // Appends the blocks that message(lane, round, member) carries. REQUIRES: there is one.

@@ -1,6 +1,7 @@
 // The algorithm table has one row for each collective algorithm. A row declares everything about
 // it: its name, the operations it can do, the groups it can run in, whether `auto` weighs it, and
-// its maker. choose_algorithm() reads the table; docs/adding-a-collective.md explains how to add a row.
+// its maker. choose_algorithm() reads the table; docs/adding-a-collective.md explains how to add a
+// row.
 //
 // The closed form of an algorithm is in a separate table, because it does not depend on the
 // messages (analysis/collective_forms/form_table.cc).
@@ -51,8 +52,8 @@ struct AlgorithmRow {
   // shards. Empty: it can.
   std::string (*matrix_misfit)(const ByteMatrix& matrix, const GroupShape& shape);
 
-  // Returns whether `auto` weighs it without a library. Asked only for operations and groups that it
-  // can do.
+  // Returns whether `auto` weighs it without a library. Asked only for operations and groups that
+  // it can do.
   Weighed (*weighed)(const CollectiveTask& task, const GroupShape& shape);
 
   // REQUIRES: it can do the task in the group. The algorithm refers to the tables of the task.

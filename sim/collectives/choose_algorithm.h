@@ -1,6 +1,6 @@
-// choose_algorithm() makes the algorithm of a choice for the shape of a group. The algorithm table has
-// the possible choices (algorithm_table.h). `auto` is no algorithm: it weighs several, and who knows
-// the routes takes the one that is fastest on them (sim/run/collectives/collective_plan.h).
+// choose_algorithm() makes the algorithm of a choice for the shape of a group. The algorithm table
+// has the possible choices (algorithm_table.h). `auto` is no algorithm: it weighs several, and who
+// knows the routes takes the one that is fastest on them (sim/run/collectives/collective_plan.h).
 
 #pragma once
 

@@ -62,12 +62,6 @@ std::vector<Problem> check(const CommunicationLibrary& library) {
   };
   need(LibraryPath::kRing, Protocol::kSimple, "large collectives take it");
   need(LibraryPath::kMessages, Protocol::kSimple, "large messages take it");
-  if (library.tuner.messages_ll_up_to > Bytes(0)) {
-    need(LibraryPath::kMessages, Protocol::kLl, "tuner.messages_ll_up_to is given");
-  }
-  for (const ProtocolTuning& tuning : library.tuner.protocols) {
-    need(tuning.path, tuning.protocol, "it is tuned");
-  }
   return problems;
 }
 

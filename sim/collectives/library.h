@@ -1,9 +1,10 @@
 // CommunicationLibrary holds what a communication library adds to the links: the time to start, the
-// cost of a hop beyond the wire, the share of a link and of a chip that its protocols use, and the
-// constants by which it picks algorithm and protocol. The data are in catalog/libraries/.
+// cost of a hop beyond the wire, and the share of a link and of a chip that its protocols use. The
+// data are in catalog/libraries/. Which algorithm and protocol a collective takes follows from them
+// (library_choice.h).
 //
-// The default is the ideal library: it adds nothing, and `auto` chooses as in
-// sim/collectives/choose_algorithm.h. Links that are driven by DMA (ICI of TPUs) are ideal.
+// The default is the ideal library: it adds nothing. Links that are driven by DMA (ICI of TPUs) are
+// ideal.
 //
 // With n members, S bytes and x = S / n, a collective in h rounds that sends V bytes a member takes
 //
@@ -97,42 +98,9 @@ struct ProtocolTiming {
   ProtocolChannels channels{};
 };
 
-// ProtocolTuning is NCCL's own expectation, by which it chooses (src/graph/tuning.cc): base + hops
-// * hop + S / rate.
-struct ProtocolTuning {
-  LibraryPath path = LibraryPath::kRing;
-  Protocol protocol = Protocol::kSimple;
-  Duration base{};
-  std::array<Duration, kHopKinds> hop{};
-};
-
-// Upper limits on a rate by number of nodes. Unset: no limit.
-struct ByNodes {
-  std::optional<Bandwidth> one{};
-  std::optional<Bandwidth> two{};
-  std::optional<Bandwidth> more{};
-
-  std::optional<Bandwidth> of(std::uint32_t nodes) const {
-    return nodes <= 1 ? one : nodes == 2 ? two : more;
-  }
-};
-
-struct LibraryTuner {
-  std::vector<ProtocolTuning> protocols;
-  double search_fraction = 1;
-  std::int64_t channels = 1;
-  ByNodes ll_most{};
-  ByNodes ring_ll128_channel{};
-  ByNodes tree_ll128_channel{};
-  ByNodes tree_channel{};
-  double nvls_efficiency = 0;  // 0: no NVLS
-  Bytes messages_ll_up_to{};
-};
-
 struct CommunicationLibrary {
   std::string name = "ideal";
-  std::vector<ProtocolTiming> timings;  // empty: ideal; otherwise one for each path of `tuner`
-  LibraryTuner tuner{};
+  std::vector<ProtocolTiming> timings;  // empty: ideal; else what the library can take
   HopKind inside = HopKind::kNvlink;  // between chips of a node; from the topology, not from files
   std::optional<std::int64_t> most_channels{};  // unset: no limit
   bool copy_engines = false;
@@ -152,7 +120,7 @@ struct CommunicationLibrary {
 };
 
 // Returns no problem if every field is within its limits, ring and messages have their timings, no
-// timing is there twice, and every path with a tuning also has a timing.
+// timing is there twice.
 std::vector<Problem> check(const CommunicationLibrary& library);
 
 }  // namespace stepsim

@@ -128,7 +128,8 @@ Share share_of(const CommunicationLibrary& library, const CollectiveTask& task, 
   const bool once =
       whole || switched || task.op == CollectiveOp::kBroadcast || task.op == CollectiveOp::kReduce;
   // From a root or to it nobody has a shard of its own.
-  if (task.op == CollectiveOp::kBroadcast || task.op == CollectiveOp::kReduce) share.part = Bytes(0);
+  if (task.op == CollectiveOp::kBroadcast || task.op == CollectiveOp::kReduce)
+    share.part = Bytes(0);
   const std::int64_t passes = task.op == CollectiveOp::kAllReduce ? 2 : 1;
   share.sent = once ? task.bytes : passes * (n - 1) * share.part;
   if (task.experts && task.experts->expert_chips > 0) {  // of the busiest member
@@ -183,16 +184,15 @@ GroupLinks searched(const GroupLinks& links, const GroupShape& shape) {
 }
 
 // Returns the algorithm that represents the library's ring. On a torus, and where chips are linked
-// directly, it uses all of a chip's links, as the rings do that NCCL's search finds. Over nodes it is
-// one for each card of the smallest node, else one in the order of the ranks.
+// directly, it uses all of a chip's links, as the rings do that NCCL's search finds. Over nodes it
+// is one for each card of the smallest node, else one in the order of the ranks.
 AlgorithmChoice ring_of(const GroupShape& shape, const GroupLinks& links) {
   if (!shape.dimensions.empty() && shape.is_torus() && shape.ways.empty()) {
     return AlgorithmChoice::kMultiAxis;
   }
   if (takes_trees(shape)) return AlgorithmChoice::kPackedTrees;
   const bool over_nodes = links.nodes > 1 && links.nodes < links.members;
-  const bool can =
-      refusal(CollectiveOp::kAllReduce, AlgorithmChoice::kRotatedRings, shape).empty();
+  const bool can = refusal(CollectiveOp::kAllReduce, AlgorithmChoice::kRotatedRings, shape).empty();
   return over_nodes && can ? AlgorithmChoice::kRotatedRings : AlgorithmChoice::kRing;
 }
 
@@ -392,8 +392,8 @@ LibraryCost cost_of_message(const CommunicationLibrary& library, Bytes bytes, Ho
     if (timing.path != LibraryPath::kMessages) continue;
     const LibraryCost cost =
         cost_of(library, timing, {.bytes = bytes, .part = bytes, .sent = bytes}, links);
-    const double seconds = to_seconds(cost.start + cost.hop[of_kind]) +
-                           cost.wire[of_kind] * seconds_of(bytes, link);
+    const double seconds =
+        to_seconds(cost.start + cost.hop[of_kind]) + cost.wire[of_kind] * seconds_of(bytes, link);
     if (best && seconds >= least) continue;
     best = cost;
     least = seconds;

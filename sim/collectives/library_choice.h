@@ -1,15 +1,15 @@
 // ways_of() lists the ways in which a library can run a collective in a group: algorithm, protocol,
-// and their costs beyond the links. Who knows the routes takes the one that is fastest alone on them
-// (sim/run/collectives/collective_plan.h), so what is expected of a way is what the network gives,
-// and a faster link or a smaller size never makes a collective slower.
+// and their costs beyond the links. Who knows the routes takes the one that is fastest alone on
+// them (sim/run/collectives/collective_plan.h), so what is expected of a way is what the network
+// gives, and a faster link or a smaller size never makes a collective slower.
 //
 // A library has (NCCL, src/graph/tuning.cc), each by the protocols for which it has a timing
 //
 //   ring       all-reduce, all-gather, reduce-scatter: one a card over nodes, else one
 //   tree       all-reduce over nodes: a chain in each node, two binary trees a card between them
-//   nvls       all-reduce of floating-point numbers in one node of five and more: the switches add up
-//   nvls-tree  the same over nodes of five and more: trees a card between the switches
-//   messages   exchanges: every message goes straight; an all-to-all is one group of them
+//   nvls       all-reduce of floating-point numbers in one node of five and more: the switches add
+//   up nvls-tree  the same over nodes of five and more: trees a card between the switches messages
+//   exchanges: every message goes straight; an all-to-all is one group of them
 //
 // Broadcasts and reductions go along the rings, or by a binomial tree. The channels that a protocol
 // opens decide how much of the chips it holds (library.h).
@@ -20,8 +20,8 @@
 // experts (ExpertHalf) take kernels of that library likewise: those for few tokens in one node and,
 // by RDMA, over several; those for many in one node, where the links carry a copy for each expert.
 //
-// The ideal library has every algorithm that `auto` weighs (choose_algorithm.h) and, in a node whose
-// switch adds and copies, that switch.
+// The ideal library has every algorithm that `auto` weighs (choose_algorithm.h) and, in a node
+// whose switch adds and copies, that switch.
 //
 // An algorithm that is asked for by name has the protocols of its own kind of kernel, or those of a
 // ring if the library has no such kernel.
@@ -82,8 +82,8 @@ std::vector<CollectiveWay> ways_of(const CommunicationLibrary& library, const Co
                                    bool floating, AlgorithmChoice asked, const GroupShape& shape,
                                    const GroupLinks& links);
 
-// Returns the cost of a message of `bytes` over a route of this kind, by the protocol that is fastest.
-// `link`: the narrowest link of the route.
+// Returns the cost of a message of `bytes` over a route of this kind, by the protocol that is
+// fastest. `link`: the narrowest link of the route.
 LibraryCost cost_of_message(const CommunicationLibrary& library, Bytes bytes, HopKind kind,
                             Bandwidth link);
 

@@ -113,52 +113,6 @@ FieldTable<ProtocolTiming> make_timing_fields() {
   return table;
 }
 
-FieldTable<ProtocolTuning> make_tuning_fields() {
-  FieldTable<ProtocolTuning> table("ProtocolTuning");
-  add_path_rows(table);
-  table.add("base", &ProtocolTuning::base,
-            {.help = "Start-up time that the library assumes when it chooses; the real one is in "
-                     "the timings."});
-  add_hop_rows(table);
-  return table;
-}
-
-FieldTable<ByNodes> make_by_nodes_fields() {
-  FieldTable<ByNodes> table("ByNodes");
-  const Limits rates = Limits::positive().or_zero();
-  table.add("one", &ByNodes::one, rates, {.help = "Rate on one node.", .unset = "no limit"});
-  table.add("two", &ByNodes::two, rates, {.help = "Rate on two nodes.", .unset = "no limit"});
-  table.add("more", &ByNodes::more, rates, {.help = "Rate on more nodes.", .unset = "no limit"});
-  return table;
-}
-
-FieldTable<LibraryTuner> make_tuner_fields() {
-  static const FieldTable<ProtocolTuning> kTuning = make_tuning_fields();
-  static const FieldTable<ByNodes> kByNodes = make_by_nodes_fields();
-  FieldTable<LibraryTuner> table("LibraryTuner");
-  table.list("protocol", &LibraryTuner::protocols, kTuning,
-             {.help = "Paths and protocols that the library chooses from, with the latency that it "
-                      "expects of each.",
-              .rules = "Each has a timing."});
-  table.add("search_fraction", &LibraryTuner::search_fraction, Limits::fraction(),
-            {.help = "Fraction of the links inside a node that its search for rings counts on."});
-  table.add("channels", &LibraryTuner::channels, Limits::at_least(1),
-            {.help = "Channels that it counts on."});
-  table.group("ll_most", &LibraryTuner::ll_most, kByNodes,
-              {.help = "Bandwidth of LL that it expects at most, by number of nodes."});
-  table.group("ring_ll128_channel", &LibraryTuner::ring_ll128_channel, kByNodes,
-              {.help = "Bandwidth of a channel of LL128 on a ring that it expects at most."});
-  table.group("tree_ll128_channel", &LibraryTuner::tree_ll128_channel, kByNodes,
-              {.help = "The same on a tree."});
-  table.group("tree_channel", &LibraryTuner::tree_channel, kByNodes,
-              {.help = "The same of Simple on a tree."});
-  table.add("nvls_efficiency", &LibraryTuner::nvls_efficiency, Limits::between(0, 1),
-            {.help = "Fraction of the links that it expects of NVLS. 0: it never takes NVLS."});
-  table.add("messages_ll_up_to", &LibraryTuner::messages_ll_up_to, Limits::at_least(0),
-            {.help = "Messages up to this size go by LL, larger ones by Simple."});
-  return table;
-}
-
 FieldTable<DirectAllReduce> make_direct_fields() {
   using Direct = DirectAllReduce;
   FieldTable<Direct> table("DirectAllReduce");
@@ -230,7 +184,6 @@ const FieldTable<CommunicationLibrary>& library_fields() {
   using Library = CommunicationLibrary;
   static const FieldTable<Library> kTable = [] {
     static const FieldTable<ProtocolTiming> kTiming = make_timing_fields();
-    static const FieldTable<LibraryTuner> kTuner = make_tuner_fields();
     FieldTable<Library> table("Library");
     table.theme("Library");
     table.add("name", &Library::name, {.help = "The library's name in results."});
@@ -254,10 +207,6 @@ const FieldTable<CommunicationLibrary>& library_fields() {
                           "path and protocol.",
                 .rules = "Ring and messages with Simple must be there; no path and protocol "
                          "twice."});
-    table.theme("Choice",
-                "How the library chooses path and protocol. The constants are those of "
-                "its source, not fitted.");
-    table.group("tuner", &Library::tuner, kTuner, {.help = "What the library expects of each."});
     static const FieldTable<DirectAllReduce> kDirect = make_direct_fields();
     static const FieldTable<TokenExchange> kExchange = make_exchange_fields();
     static const FieldTable<BulkExchange> kBulk = make_bulk_fields();

@@ -25,8 +25,8 @@ struct Seat {
 
 // Returns the first of the narrowest links of a route.
 LinkId narrowest(const Fabric& fabric, const std::vector<LinkId>& route) {
-  return *std::ranges::min_element(
-      route, {}, [&](LinkId link) { return fabric.width(fabric.spread(link)); });
+  return *std::ranges::min_element(route, {},
+                                   [&](LinkId link) { return fabric.width(fabric.spread(link)); });
 }
 
 }  // namespace

@@ -96,9 +96,8 @@ GroupShape by_nodes(const Cluster& cluster, std::span<const std::uint32_t> chips
   const auto place_of = [&](std::uint32_t member) { return chips[member] % per_node; };
   for (std::size_t first = 0, node = 0; node < sizes.size(); first += sizes[node++]) {
     const auto begin = order.begin() + static_cast<std::ptrdiff_t>(first);
-    std::sort(begin, begin + sizes[node], [&](std::uint32_t a, std::uint32_t b) {
-      return place_of(a) < place_of(b);
-    });
+    std::sort(begin, begin + sizes[node],
+              [&](std::uint32_t a, std::uint32_t b) { return place_of(a) < place_of(b); });
   }
   bool alike = std::ranges::count(sizes, sizes.front()) == std::ssize(sizes);
   for (std::size_t i = sizes.front(); alike && i < order.size(); ++i) {
@@ -204,7 +203,8 @@ bool has_unequal_axes(const Cluster& cluster, std::span<const std::uint32_t> chi
 GroupShape describe(const Cluster& cluster, std::span<const std::uint32_t> chips) {
   GroupShape shape = box_of(cluster, chips);
   if (shape.has_torus_axis()) {
-    if (shape.is_torus() && has_unequal_axes(cluster, chips, shape)) {
+    // On a twisted torus rings along an axis do not close.
+    if (shape.is_torus() && (shape.twists() || has_unequal_axes(cluster, chips, shape))) {
       shape.ways = member_ways(cluster, chips);
     }
     return shape;

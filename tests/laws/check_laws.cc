@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "experiment/build_cluster.h"
 #include "proto/load_experiment.h"
 #include "sim/base/error.h"
 #include "sim/network/places.h"
-#include "experiment/build_cluster.h"
 #include "tests/laws/collective_laws.h"
 
 namespace {
@@ -42,11 +42,11 @@ LawScope scope_of(const ClusterSpec& spec) {
 }
 
 constexpr const char* kClusters[] = {
-    "dgx-a100-64",    "dgx-h100-64",   "dgx-h100-1024", "dgx-h200-32",    "dgx-b200-64",
-    "dgx-b300-32",    "dgx-h800-32",   "dgx-h20-32",    "dgx2-v100-32",   "gb200-nvl72-144",
-    "gb300-nvl72-72", "xgmi-mi300x-32", "xgmi-mi350x-16", "xgmi-mi250x-16", "pcie-a100-8",
-    "pcie-l40s-8",    "leaf-spine-h100-64", "roce-gaudi2-16", "trn2-32",  "v5e-4x4",
-    "v5p-4x4x8",      "v5p-4x4x8_twisted", "v4-4x4x4",  "fat-tree-h100-64"};
+    "dgx-a100-64",    "dgx-h100-64",        "dgx-h100-1024",  "dgx-h200-32",     "dgx-b200-64",
+    "dgx-b300-32",    "dgx-h800-32",        "dgx-h20-32",     "dgx2-v100-32",    "gb200-nvl72-144",
+    "gb300-nvl72-72", "xgmi-mi300x-32",     "xgmi-mi350x-16", "xgmi-mi250x-16",  "pcie-a100-8",
+    "pcie-l40s-8",    "leaf-spine-h100-64", "roce-gaudi2-16", "trn2-32",         "v5e-4x4",
+    "v5p-4x4x8",      "v5p-4x4x8_twisted",  "v4-4x4x4",       "fat-tree-h100-64"};
 
 }  // namespace
 
@@ -64,8 +64,8 @@ int main(int count, char** arguments) {
       broken += report.broken.size();
       for (const BrokenLaw& law : report.broken) {
         ++by_law[law.law];
-        fmt::print("{:<12} {}: {:.3f} us, at most {:.3f} us\n", law.law, law.where,
-                   1e6 * law.found, 1e6 * law.expected);
+        fmt::print("{:<12} {}: {:.3f} us, at most {:.3f} us\n", law.law, law.where, 1e6 * law.found,
+                   1e6 * law.expected);
       }
       fmt::print("{}: {} of {} broken\n", name, report.broken.size(), report.checked);
     } catch (const ConfigError& error) {

@@ -41,7 +41,8 @@ class Laws {
       std::map<std::int64_t, double> before;  // time of the members before, by bytes
       for (const std::uint32_t members : scope_.members) {
         if (op == CollectiveOp::kAllToAll && members > scope_.most_exchanging) continue;
-        for (const AlgorithmChoice algorithm : algorithms(op, members)) sizes(op, members, algorithm);
+        for (const AlgorithmChoice algorithm : algorithms(op, members))
+          sizes(op, members, algorithm);
         automatic(op, members);
         ranks(op, members, before);
         neighbours(op, members);
@@ -72,8 +73,7 @@ class Laws {
 
   static double run(const Cluster& cluster, const CollectiveWork& work, const Asked& asked) {
     const OpGraph graph = graph_of(cluster, work, first_chips(asked.members));
-    return to_seconds(
-        simulate(graph, cluster, {.granularity = asked.granularity}).end.since_start);
+    return to_seconds(simulate(graph, cluster, {.granularity = asked.granularity}).end.since_start);
   }
 
   double time(const Asked& asked) {
@@ -153,9 +153,9 @@ class Laws {
   // Other algorithms have rounds or phases on different links, one after another when stepped.
   static bool in_a_pipeline(AlgorithmChoice algorithm) {
     return algorithm == AlgorithmChoice::kRing || algorithm == AlgorithmChoice::kRotatedRings ||
-           algorithm == AlgorithmChoice::kChain || algorithm == AlgorithmChoice::kDoubleBinaryTree ||
-           algorithm == AlgorithmChoice::kNvls || algorithm == AlgorithmChoice::kNvlsTree ||
-           algorithm == AlgorithmChoice::kDirect;
+           algorithm == AlgorithmChoice::kChain ||
+           algorithm == AlgorithmChoice::kDoubleBinaryTree || algorithm == AlgorithmChoice::kNvls ||
+           algorithm == AlgorithmChoice::kNvlsTree || algorithm == AlgorithmChoice::kDirect;
   }
 
   void granularities(CollectiveOp op, std::uint32_t members) {
@@ -174,7 +174,8 @@ class Laws {
   const Cluster& cluster_;
   const LawScope& scope_;
   LawReport report_;
-  std::map<std::tuple<CollectiveOp, std::uint32_t, std::int64_t, AlgorithmChoice, Granularity>, double>
+  std::map<std::tuple<CollectiveOp, std::uint32_t, std::int64_t, AlgorithmChoice, Granularity>,
+           double>
       times_;
 };
 

@@ -1,5 +1,5 @@
-// The laws of collectives (docs/collectives.md, "Laws"), checked on clusters of the catalog: what must
-// hold for `auto` and for every algorithm that a library has, whatever their costs are.
+// The laws of collectives (docs/collectives.md, "Laws"), checked on clusters of the catalog: what
+// must hold for `auto` and for every algorithm that a library has, whatever their costs are.
 //
 //   size        more bytes never take less time (1 % is rounding)
 //   ranks       more nodes, or more members of a node, never take less
@@ -8,8 +8,8 @@
 //   granularity stepped is within 25 % of pipelined, where a ring, chain, tree or NVLS runs
 //   link        twice the bandwidth of a kind of link never makes a collective slower
 //
-// The algorithms that a library has: ways_of() (sim/collectives/library_choice.h). Groups fill nodes
-// alike.
+// The algorithms that a library has: ways_of() (sim/collectives/library_choice.h). Groups fill
+// nodes alike.
 
 #pragma once
 
@@ -23,16 +23,16 @@ namespace stepsim {
 
 struct BrokenLaw {
   std::string law;
-  std::string where;  // "dgx-h100-16 all-reduce 65536 B auto"
+  std::string where;    // "dgx-h100-16 all-reduce 65536 B auto"
   double expected = 0;  // seconds: the limit
   double found = 0;
 };
 
 struct LawScope {
-  std::vector<std::int64_t> sizes;       // bytes, ascending
-  std::vector<std::uint32_t> members;    // chips 0 to n - 1, ascending; more than there are: left out
-  std::uint32_t most_stepped = 16;       // members of stepped runs
-  std::uint32_t most_exchanging = 256;   // members of an all-to-all
+  std::vector<std::int64_t> sizes;     // bytes, ascending
+  std::vector<std::uint32_t> members;  // chips 0 to n - 1, ascending; more than there are: left out
+  std::uint32_t most_stepped = 16;     // members of stepped runs
+  std::uint32_t most_exchanging = 256;  // members of an all-to-all
 };
 
 struct LawReport {

@@ -26,17 +26,17 @@ TEST_P(CollectiveLawsTest, Hold) {
       check_collective_laws(GetParam().cluster, load_cluster(GetParam().cluster), scope);
   EXPECT_GT(report.checked, 100U);
   for (const BrokenLaw& law : report.broken) {
-    ADD_FAILURE() << law.law << ": " << law.where << " takes " << 1e6 * law.found
-                  << " us, at most " << 1e6 * law.expected;
+    ADD_FAILURE() << law.law << ": " << law.where << " takes " << 1e6 * law.found << " us, at most "
+                  << 1e6 * law.expected;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Clusters, CollectiveLawsTest,
-    testing::Values(Sample{"dgx-h100-144", {2, 8, 16, 128, 136}}, Sample{"dgx-a100-32", {8, 16, 32}},
-                    Sample{"dgx-b200-16", {4, 8, 16}}, Sample{"xgmi-mi350x-16", {8, 16}},
-                    Sample{"gb200-nvl72-72", {16, 72}}, Sample{"v5e-4x4", {16}},
-                    Sample{"leaf-spine-h100-64", {16, 64}}),
+    testing::Values(Sample{"dgx-h100-144", {2, 8, 16, 128, 136}},
+                    Sample{"dgx-a100-32", {8, 16, 32}}, Sample{"dgx-b200-16", {4, 8, 16}},
+                    Sample{"xgmi-mi350x-16", {8, 16}}, Sample{"gb200-nvl72-72", {16, 72}},
+                    Sample{"v5e-4x4", {16}}, Sample{"leaf-spine-h100-64", {16, 64}}),
     [](const testing::TestParamInfo<Sample>& info) {
       std::string name = info.param.cluster;
       for (char& c : name) c = c == '-' ? '_' : c;

@@ -103,7 +103,7 @@ TEST(HardwareFieldsTest, NumbersOfALibraryHaveLimits) {
   timing.set_fill_bytes("0B");
   timing.mutable_channels()->set_most(-1);
   message.set_most_channels(-2);
-  message.mutable_tuner()->add_protocol()->set_path("star");
+  message.add_timing()->set_path("star");
   ProblemList problems;
   CommunicationLibrary library;
   read_fields(message, library_fields(), library, "", problems);
@@ -112,12 +112,11 @@ TEST(HardwareFieldsTest, NumbersOfALibraryHaveLimits) {
       {"timing[0].network_fraction", "must be above 0 and at most 1, is 1.5"},
       {"timing[0].fill_bytes", "must be positive, is 0"},
       {"timing[0].channels.most", "must be at least 0, is -1"},
-      {"tuner.protocol[0].path",
-       "must be ring, tree, nvls, nvls-tree, messages or relay; is \"star\""}};
+      {"timing[1].path", "must be ring, tree, nvls, nvls-tree, messages or relay; is \"star\""}};
   for (const Problem& problem : expected) {
     EXPECT_EQ(std::ranges::count(problems.all(), problem), 1) << problem.field;
   }
-  EXPECT_EQ(problems.size(), expected.size() + 1) << "tuner.protocol[0].protocol is missing";
+  EXPECT_EQ(problems.size(), expected.size() + 1) << "timing[1].protocol is missing";
 }
 
 void expect_help(const AnyFieldTable& table) {

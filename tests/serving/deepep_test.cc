@@ -96,10 +96,11 @@ TEST(DeepEpTest, ChipsOfExpertsGetTheTokensOfAllOthers) {
     to_chips.expert_chips = 2;
     const Bytes bytes = 3 * half(kTokens, combines).bytes;
     const GroupLinks links = links_of(cluster, members, DataType::kFp8);
-    const CollectiveWay choice = ways_of(
-        cluster.library, {.op = CollectiveOp::kAllToAll, .bytes = bytes, .experts = to_chips},
-        false, AlgorithmChoice::kAuto, describe(cluster, members), links)
-                                     .front();
+    const CollectiveWay choice =
+        ways_of(cluster.library,
+                {.op = CollectiveOp::kAllToAll, .bytes = bytes, .experts = to_chips}, false,
+                AlgorithmChoice::kAuto, describe(cluster, members), links)
+            .front();
     EXPECT_EQ(choice.protocol, "direct");
     const auto& kernel = combines ? cluster.library.combine : cluster.library.dispatch;
     const Duration whole = time_of_exchange(*kernel, {.tokens = 3 * kTokens,

@@ -24,8 +24,8 @@ Cluster node_of(int gpus, bool nvls) {
 
 AlgorithmChoice taken(const Cluster& cluster, CollectiveOp op, DataType type = DataType::kBf16,
                       const std::vector<std::uint32_t>& chips = {}) {
-  return way_of(cluster,
-                {.communicator = CommunicatorId(0), .op = op, .bytes = 1_GB, .type = type}, chips)
+  return way_of(cluster, {.communicator = CommunicatorId(0), .op = op, .bytes = 1_GB, .type = type},
+                chips)
       .algorithm;
 }
 
@@ -98,9 +98,8 @@ TEST(LibraryChoiceTest, KernelsOfAllToAllsThatNodesShareServeNoOthers) {
                                            {.path = LibraryPath::kRelay, .start = 7us}}};
   const auto start_of = [&](const ByteMatrix* matrix) {
     const std::vector<std::uint32_t> members = all_chips(cluster);
-    return ways_of(library,
-                   {.op = CollectiveOp::kAllToAll, .bytes = 4_MiB, .matrix = matrix}, false,
-                   AlgorithmChoice::kDirect, describe(cluster, members),
+    return ways_of(library, {.op = CollectiveOp::kAllToAll, .bytes = 4_MiB, .matrix = matrix},
+                   false, AlgorithmChoice::kDirect, describe(cluster, members),
                    links_of(cluster, members, DataType::kBf16))
         .front()
         .cost.start;
@@ -148,14 +147,12 @@ TEST(LibraryChoiceTest, AServingLibraryHasAKernelForSmallAllReduces) {
 CommunicationLibrary ring_and_tree() {
   return {.name = "made up",
           .timings = {{.path = LibraryPath::kRing, .start = 100us},
-                      {.path = LibraryPath::kTree,
-                       .start = 30us,
-                       .link_fraction = {1, 1, 0.5}},
+                      {.path = LibraryPath::kTree, .start = 30us, .link_fraction = {1, 1, 0.5}},
                       {.path = LibraryPath::kMessages}}};
 }
 
-// Four nodes of two, 50 GB/s a card: a ring carries 2 x 7/8 S/2 over each card, a tree 2 S/2 at half
-// the rate: 17.5 and 40 ns for each KB, so rings are faster from 70 us / 22.5 ns = 3.1 MB on.
+// Four nodes of two, 50 GB/s a card: a ring carries 2 x 7/8 S/2 over each card, a tree 2 S/2 at
+// half the rate: 17.5 and 40 ns for each KB, so rings are faster from 70 us / 22.5 ns = 3.1 MB on.
 TEST(LibraryChoiceTest, TakesWhatIsFastestOnTheLinks) {
   DgxSuperPodSpec spec;
   spec.nodes = 4;

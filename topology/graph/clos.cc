@@ -241,10 +241,9 @@ void add_groups(const ClosShape& shape, const ClosLinks& links, Fabric& fabric) 
 std::vector<Level> full_levels(const ClosShape& shape) {
   const Level pod = {.name = "pod", .size = shape.pods, .members = LevelMembers::kPod};
   if (!shape.is_rail_optimised) {
-    return {
-        {.name = "chip", .size = shape.endpoints_per_leaf, .members = LevelMembers::kNode},
-        {.name = "leaf", .size = shape.leaves_per_pod, .members = LevelMembers::kLeaf},
-        pod};
+    return {{.name = "chip", .size = shape.endpoints_per_leaf, .members = LevelMembers::kNode},
+            {.name = "leaf", .size = shape.leaves_per_pod, .members = LevelMembers::kLeaf},
+            pod};
   }
   // Every rail of a node is a port with one chip, so it is a node to the fabric.
   return {{.name = "rail", .size = shape.rails, .members = LevelMembers::kNode},

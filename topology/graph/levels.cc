@@ -30,9 +30,7 @@ std::vector<Level> levels_of_blocks(const std::vector<Level>& levels,
          (members <= members_of_block || members % members_of_block != 0)) {
     members *= levels[above++].size;
   }
-  Level innermost = {.name = block,
-                     .size = members / members_of_block,
-                     .members = blocks};
+  Level innermost = {.name = block, .size = members / members_of_block, .members = blocks};
   if (above > 0 && levels[above - 1].kind == LevelKind::kTorusAxis &&
       levels[above - 1].size == innermost.size) {
     innermost = levels[above - 1];

@@ -230,11 +230,11 @@ BuiltTopology build(const DragonflySpec& spec) {
         fmt::format("group{}.router{}", router / shape.routers, router % shape.routers)));
   }
   DragonflyLinks links = connect(spec, shape, routers, built.fabric);
-  built.places.levels = levels_of_first(
-      {{.name = "chip", .size = shape.hosts, .members = LevelMembers::kNode},
-       {.name = "router", .size = shape.routers, .members = LevelMembers::kLeaf},
-       {.name = "group", .size = shape.groups, .members = LevelMembers::kPod}},
-      static_cast<std::uint32_t>(built.places.chips.size()));
+  built.places.levels =
+      levels_of_first({{.name = "chip", .size = shape.hosts, .members = LevelMembers::kNode},
+                       {.name = "router", .size = shape.routers, .members = LevelMembers::kLeaf},
+                       {.name = "group", .size = shape.groups, .members = LevelMembers::kPod}},
+                      static_cast<std::uint32_t>(built.places.chips.size()));
   built.router =
       std::make_unique<DragonflyRouter>(shape, std::move(links), spec.routing, spec.routing_seed);
   return built;

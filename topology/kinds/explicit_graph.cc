@@ -163,11 +163,10 @@ Parts assemble(const ExplicitGraphSpec& spec) {
   }
   for (const ExplicitLink& link : spec.links) connect(link, parts);
   for (const ExplicitLevel& level : spec.levels) {
-    parts.built.places.levels.push_back(
-        {.name = level.name,
-         .size = static_cast<std::uint32_t>(level.size),
-         .members = level.kind.value_or(LevelMembers::kNode),
-         .members_derived = !level.kind});
+    parts.built.places.levels.push_back({.name = level.name,
+                                         .size = static_cast<std::uint32_t>(level.size),
+                                         .members = level.kind.value_or(LevelMembers::kNode),
+                                         .members_derived = !level.kind});
   }
   if (spec.levels.empty()) {
     parts.built.places.levels = {

@@ -129,8 +129,8 @@ BuiltTopology build(const NvlinkDomainSpec& spec) {
     }
   }
   built.places.levels = {{.name = "gpu",
-                           .size = static_cast<std::uint32_t>(spec.gpus),
-                           .members = LevelMembers::kChip}};
+                          .size = static_cast<std::uint32_t>(spec.gpus),
+                          .members = LevelMembers::kChip}};
   built.router =
       std::make_unique<NvlinkRouter>(spec.routing, std::move(switch_of_link), std::move(gpu_up),
                                      static_cast<std::uint32_t>(switches.size()));

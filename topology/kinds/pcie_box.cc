@@ -113,17 +113,15 @@ BuiltTopology build(const PcieBoxSpec& spec) {
         built.fabric.connect(sockets[0], sockets[1], spec.socket_bandwidth, spec.link_latency);
     tables.across = {across, LinkId(across.index() + 1)};
   }
-  built.places.levels =
-      levels_of_first({{.name = "gpu",
-                        .size = tables.gpus_per_switch,
-                        .members = LevelMembers::kChip},
-                       {.name = "pcie_switch",
-                        .size = tables.switches_per_socket,
-                        .members = LevelMembers::kPackage},
-                       {.name = "socket",
-                        .size = static_cast<std::uint32_t>(spec.sockets),
-                        .members = LevelMembers::kPackage}},
-                      static_cast<std::uint32_t>(spec.gpus));
+  built.places.levels = levels_of_first(
+      {{.name = "gpu", .size = tables.gpus_per_switch, .members = LevelMembers::kChip},
+       {.name = "pcie_switch",
+        .size = tables.switches_per_socket,
+        .members = LevelMembers::kPackage},
+       {.name = "socket",
+        .size = static_cast<std::uint32_t>(spec.sockets),
+        .members = LevelMembers::kPackage}},
+      static_cast<std::uint32_t>(spec.gpus));
   built.router = std::make_unique<PcieBoxRouter>(std::move(tables));
   return built;
 }

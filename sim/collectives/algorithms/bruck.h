@@ -49,8 +49,8 @@ class Bruck final : public FlatAlgorithm {
     const std::uint32_t doublings = rounds_of_doubling(members());
     const std::uint32_t position = position_of(member);
     const bool scatters = task().op != CollectiveOp::kAllGather && round < doublings;
-    const std::uint32_t distance = scatters ? 1U << (doublings - 1 - round)
-                                            : 1U << (round % doublings);
+    const std::uint32_t distance =
+        scatters ? 1U << (doublings - 1 - round) : 1U << (round % doublings);
     const std::uint32_t count = std::min(distance, members() - distance);
     if (!scatters) {
       return {.to = member_at((position + members() - distance) % members()),

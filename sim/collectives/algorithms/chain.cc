@@ -51,8 +51,7 @@ std::optional<CollectiveMessage> Chain::message(std::uint32_t lane, std::uint32_
                            .reduce = reduces()};
 }
 
-std::uint32_t Chain::receives(std::uint32_t lane, std::uint32_t round,
-                              std::uint32_t member) const {
+std::uint32_t Chain::receives(std::uint32_t lane, std::uint32_t round, std::uint32_t member) const {
   const std::uint32_t hops = hops_before(lane, member);
   return hops > 0 && round + 1 >= hops && round + 1 - hops < chunks_ ? 1 : 0;
 }

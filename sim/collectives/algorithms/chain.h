@@ -1,8 +1,8 @@
 // Chain is broadcast and reduce along rows of members, in chunks that follow each other: the root
 // sends to the next member, which passes on what it has while the rest is coming. Reduce runs the
 // rows backwards and adds. Several rows carry a part of the data each, and all of them begin at the
-// root: over nodes one for each network card, which are the rings of rotated_rings.h cut open at the
-// root (NCCL broadcasts along its rings).
+// root: over nodes one for each network card, which are the rings of rotated_rings.h cut open at
+// the root (NCCL broadcasts along its rings).
 //
 // With rows of n members, a share of s bytes for each, chunks of c bytes, links of W and trips t:
 // s/W + (n - 2) (t + c/W) + t, as c are stored and forwarded by n - 2 members (FORMULAS C24).

@@ -10,8 +10,8 @@ std::vector<std::vector<std::uint32_t>> node_rows(const GroupShape& shape) {
   std::vector<std::vector<std::uint32_t>> rows;
   std::size_t first = 0;
   while (first < shape.order.size()) {
-    const std::size_t size = shape.uneven_nodes.empty() ? shape.node_size()
-                                                        : shape.uneven_nodes[rows.size()];
+    const std::size_t size =
+        shape.uneven_nodes.empty() ? shape.node_size() : shape.uneven_nodes[rows.size()];
     const auto begin = shape.order.begin() + static_cast<std::ptrdiff_t>(first);
     rows.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(size));
     first += size;

@@ -189,8 +189,8 @@ CollectivePlans::Tried CollectivePlans::try_way(const Known& known, const Collec
   tried.seconds = to_seconds(tried.latency);
   double moving = 0;
   for (const LinkLoads::Load& load : LinkLoads(ways_, tried.sums.bytes)) {
-    moving = std::max(moving,
-                      load.of(way.cost.wire) / cluster_.fabric.bandwidth(load.link).value());
+    moving =
+        std::max(moving, load.of(way.cost.wire) / cluster_.fabric.bandwidth(load.link).value());
   }
   tried.seconds += moving;
   return tried;
@@ -221,8 +221,8 @@ CollectivePlans::Known CollectivePlans::work_out(CollectiveWorkId work, GroupId 
   const GroupKind& kind = kinds_.kind(known.kind);
   GroupLinks links = kind.links;
   links.adder = adder_of(cluster_, of.type);
-  std::vector<CollectiveWay> ways = ways_of(cluster_.library, task(known),
-                                            switches_can_add(of.type), asked, kind.shape, links);
+  std::vector<CollectiveWay> ways =
+      ways_of(cluster_.library, task(known), switches_can_add(of.type), asked, kind.shape, links);
   if (among_members) {
     std::erase_if(ways, [&](const CollectiveWay& way) {
       const auto algorithm = choose_algorithm(task(known), way.algorithm, kind.shape);
@@ -245,8 +245,8 @@ CollectivePlans::Known CollectivePlans::work_out(CollectiveWorkId work, GroupId 
   return known;
 }
 
-// Without a library the first in the order of the table that is at most 1 % slower than the fastest:
-// ways that differ by trips alone take turns otherwise.
+// Without a library the first in the order of the table that is at most 1 % slower than the
+// fastest: ways that differ by trips alone take turns otherwise.
 std::size_t CollectivePlans::fastest(const std::vector<Tried>& tried) const {
   const double least = std::ranges::min(tried, {}, &Tried::seconds).seconds;
   const double most = cluster_.library.ideal() ? 1.01 * least : least;
@@ -319,11 +319,13 @@ Duration CollectivePlans::latency_of(std::uint32_t pattern,
   // Edges are asked for in the order in which they were numbered.
   const auto trips = [&](const std::vector<Duration>& of_edges) {
     std::size_t edge = 0;
-    return sum_edges(*algorithm, [&](const CollectiveEdge& of) {
-             if (cost.has_trips) return Duration();
-             return of_edges[edge++] +
-                    cost.hop[static_cast<std::size_t>(kinds_.hop_kind(kind, of))];
-           }).latency;
+    return sum_edges(*algorithm,
+                     [&](const CollectiveEdge& of) {
+                       if (cost.has_trips) return Duration();
+                       return of_edges[edge++] +
+                              cost.hop[static_cast<std::size_t>(kinds_.hop_kind(kind, of))];
+                     })
+        .latency;
   };
   // What the filling of a pipeline takes is as in the first group.
   const Known::Trip& first = known.trips.front();

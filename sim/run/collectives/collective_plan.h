@@ -6,10 +6,11 @@
 // Both are summed from the messages that a stepped run sends. The other kind runs in switches that
 // add and copy while the data arrive, unless they run as packets.
 //
-// Of the ways that a library has (library_choice.h), or an algorithm by its protocols, the one is taken
-// whose transfer would be over first on an idle network: latency plus the bytes of the busiest link
-// over its bandwidth. It is worked out in the first group of each kind of a communicator, also if the
-// collective is then stepped. Without a library ways within 1 % are equal and the first is taken.
+// Of the ways that a library has (library_choice.h), or an algorithm by its protocols, the one is
+// taken whose transfer would be over first on an idle network: latency plus the bytes of the
+// busiest link over its bandwidth. It is worked out in the first group of each kind of a
+// communicator, also if the collective is then stepped. Without a library ways within 1 % are equal
+// and the first is taken.
 //
 // Most groups of a communicator are alike (group_kinds.h). The messages of a collective are added
 // up once for a kind of group: its MessagePattern. A group of the kind only looks up its routes.

@@ -119,8 +119,8 @@ bool SteppedCollective::waits_at_gate(LaneId lane, std::uint32_t round, MemberId
   });
 }
 
-void SteppedCollective::send(LaneId lane, MemberId from, const CollectiveMessage& message,
-                             Time now, Progress& progress) {
+void SteppedCollective::send(LaneId lane, MemberId from, const CollectiveMessage& message, Time now,
+                             Progress& progress) {
   if (from.index() < posted_.size()) ++under_way_[from.index()];
   LaneState& state = state_of(lane, from);
   if (state.under_way++ == 0) state.oldest = state.sent;
@@ -130,8 +130,7 @@ void SteppedCollective::send(LaneId lane, MemberId from, const CollectiveMessage
     return;
   }
   busy_[queue] = !queues_;
-  progress.sends.push_back(
-      {lane, state.sent, from, message, Duration(), !received_[from.index()]});
+  progress.sends.push_back({lane, state.sent, from, message, Duration(), !received_[from.index()]});
 }
 
 // Sends what has waited for the member's message that has arrived, if there is anything.

@@ -11,16 +11,17 @@
 // A member takes part in the rounds that its own arrival and its earlier receipts allow: in each
 // lane it hands over the message of a round when it has handed over that of the round before, and
 // everything of the rounds before has arrived. A message to a member that has not posted waits for
-// it. A member ends when its own last messages have arrived. Switches that add or copy are endpoints
-// behind the members, which take part from the start.
+// it. A member ends when its own last messages have arrived. Switches that add or copy are
+// endpoints behind the members, which take part from the start.
 //
-// Messages of a member in a lane, or in lanes of one queue (CollectiveAlgorithm::queue()), follow each
-// other without a gap: while one moves, the latency of the next one runs. A network whose ports queue messages gets each when it is handed over. Any
-// other network shares links between all that move, so there the next message starts when the one
-// before it has arrived, and has then waited for Send::waited of its latency already.
+// Messages of a member in a lane, or in lanes of one queue (CollectiveAlgorithm::queue()), follow
+// each other without a gap: while one moves, the latency of the next one runs. A network whose
+// ports queue messages gets each when it is handed over. Any other network shares links between all
+// that move, so there the next message starts when the one before it has arrived, and has then
+// waited for Send::waited of its latency already.
 //
-// Memory: O(lanes x endpoints + messages that wait). A call costs O(1), plus O(messages that arrived
-// early or wait).
+// Memory: O(lanes x endpoints + messages that wait). A call costs O(1), plus O(messages that
+// arrived early or wait).
 
 #pragma once
 
@@ -43,7 +44,7 @@ class SteppedCollective {
     std::uint32_t round = 0;
     MemberId from;
     CollectiveMessage message;
-    Duration waited{};  // since it could have been sent
+    Duration waited{};    // since it could have been sent
     bool begins = false;  // the member has received nothing so far
   };
   struct Progress {

@@ -38,17 +38,6 @@ void slow(ProtocolTiming& timing, int slower) {
   }
 }
 
-void slow(LibraryTuner& tuner, int slower) {
-  for (ProtocolTuning& protocol : tuner.protocols) {
-    protocol.base = slower * protocol.base;
-    for (Duration& hop : protocol.hop) hop = slower * hop;
-  }
-  for (ByNodes* const limits : {&tuner.ll_most, &tuner.ring_ll128_channel,
-                                &tuner.tree_ll128_channel, &tuner.tree_channel}) {
-    slow(*limits, slower);
-  }
-}
-
 void slow_times(std::initializer_list<Duration*> times, int slower) {
   for (Duration* const time : times) *time = slower * *time;
 }
@@ -124,7 +113,6 @@ Cluster slowed(Cluster cluster, int slower) {
   });
   slow(cluster.chip, slower);
   for (ProtocolTiming& timing : cluster.library.timings) slow(timing, slower);
-  slow(cluster.library.tuner, slower);
   slow_serving(cluster.library, slower);
   return cluster;
 }

@@ -37,8 +37,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Sample{"dgx-a100-32", {8, 16, 32}}, Sample{"dgx-b200-16", {4, 8, 16}},
                     Sample{"xgmi-mi350x-16", {8, 16}}, Sample{"gb200-nvl72-72", {16, 72}},
                     Sample{"v5e-4x4", {16}}, Sample{"leaf-spine-h100-64", {16, 64}}),
-    [](const testing::TestParamInfo<Sample>& info) {
-      std::string name = info.param.cluster;
+    [](const testing::TestParamInfo<Sample>& sample) {
+      std::string name = sample.param.cluster;
       for (char& c : name) c = c == '-' ? '_' : c;
       return name;
     });

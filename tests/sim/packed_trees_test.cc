@@ -154,29 +154,16 @@ TEST(PackedTreesTest, SteppedAndPipelinedAgree) {
 }
 
 TEST(PackedTreesTest, AutoTakesThemWhereChipsAreLinkedAndNotOnSwitches) {
-  const CollectiveTask task{.op = Op::kAllReduce, .bytes = kLarge};
-  EXPECT_EQ(resolve(task, Choice::kAuto, shape_of(cluster_of(dgx1()))).choice,
-            Choice::kPackedTrees);
-  EXPECT_EQ(resolve(task, Choice::kAuto, shape_of(cluster_of(petersen()))).choice,
-            Choice::kPackedTrees);
+  const CollectiveWork work{
+      .communicator = CommunicatorId(0), .op = Op::kAllReduce, .bytes = kLarge};
+  EXPECT_EQ(way_of(cluster_of(dgx1()), work).algorithm, Choice::kPackedTrees);
+  EXPECT_EQ(way_of(cluster_of(petersen()), work).algorithm, Choice::kPackedTrees);
   LinkedChips hub(8);
   hub.hub("hub", {0, 1, 2, 3, 4, 5, 6, 7});
-  const GroupShape switched = shape_of(cluster_of(hub.spec()));
-  EXPECT_TRUE(switched.ways.empty());
-  EXPECT_EQ(resolve(task, Choice::kAuto, switched).choice, Choice::kRing);
-  EXPECT_NE(refusal(Op::kAllReduce, Choice::kPackedTrees, switched), "");
-}
-
-// A ring of eight GPUs with six ports of 25 GB/s uses two of them; the sentence must not say that
-// it fills every port.
-TEST(PackedTreesTest, NoReasonSaysThatOneRingFillsPortsThatItLeavesIdle) {
-  for (const Linked& graph : linked_graphs()) {
-    const GroupShape shape = shape_of(cluster_of(graph.spec));
-    for (const Bytes bytes : {Bytes(1024), kLarge}) {
-      const auto chosen = resolve({.op = Op::kAllReduce, .bytes = bytes}, Choice::kAuto, shape);
-      EXPECT_EQ(chosen.why.find("every port"), std::string::npos) << graph.name;
-    }
-  }
+  const Cluster switched = cluster_of(hub.spec());
+  EXPECT_TRUE(shape_of(switched).ways.empty());
+  EXPECT_EQ(way_of(switched, work).algorithm, Choice::kRing);
+  EXPECT_NE(refusal(Op::kAllReduce, Choice::kPackedTrees, shape_of(switched)), "");
 }
 
 // The number of pieces changes with the size, from few rounds to full links.

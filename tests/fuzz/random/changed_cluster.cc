@@ -23,12 +23,6 @@ void slow(std::optional<Bandwidth>& bandwidth, int slower) {
   if (bandwidth) bandwidth = *bandwidth / slower;
 }
 
-void slow(ByNodes& limits, int slower) {
-  for (std::optional<Bandwidth>* const limit : {&limits.one, &limits.two, &limits.more}) {
-    slow(*limit, slower);
-  }
-}
-
 void slow(ProtocolTiming& timing, int slower) {
   for (Duration* const time : {&timing.start, &timing.doubling, &timing.fill})
     *time = slower * *time;

@@ -167,7 +167,7 @@ std::optional<CollectiveFormula> pairwise(const CollectiveFormulaInput& input) {
 std::optional<CollectiveFormula> chain(const CollectiveFormulaInput& input) {
   const auto row = row_of(input, true);
   if (!row) return std::nullopt;
-  const std::uint32_t chunks = pipeline_chunks(input.bytes, row->n);
+  const std::uint32_t chunks = pipeline_chunks(input.bytes);
   // Stepped, chunks are equal; pipelined, they are of the size that chunks have when there are
   // many.
   Bytes chunk = input.bytes / std::int64_t{chunks};

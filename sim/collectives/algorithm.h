@@ -104,6 +104,10 @@ class CollectiveAlgorithm {
   // queue leave one after another, in the order in which they may. Below lanes().
   virtual std::uint32_t queue(std::uint32_t lane) const { return lane; }
 
+  // Returns whether a member waits until its message of a round has arrived before it sends the
+  // next one of the lane, as if each round were a send and a receive that end together.
+  virtual bool in_turn() const { return false; }
+
   // gate() returns the round of another lane that `member` must have finished before it sends in
   // this round; nullopt if there is none, or if gates() names several.
   virtual bool gated() const { return false; }

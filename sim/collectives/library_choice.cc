@@ -353,6 +353,11 @@ std::vector<CollectiveWay> ways_of(const CommunicationLibrary& library, const Co
     std::vector<AlgorithmChoice> algorithms = {asked};
     if (is_free) {
       algorithms = weighed_algorithms(task, shape);
+      // Where chips are linked directly rounds over different links look as if they overlapped.
+      // Trees that keep all links at work do.
+      std::ranges::stable_partition(algorithms, [](AlgorithmChoice algorithm) {
+        return algorithm == AlgorithmChoice::kPackedTrees;
+      });
       if (runs_in_switch(task, floating, shape, links)) {
         algorithms.insert(algorithms.begin(), AlgorithmChoice::kNvls);
       }

@@ -18,6 +18,7 @@ namespace stepsim {
 namespace {
 
 constexpr double kRounding = 0.01;
+constexpr double kRanks = 0.03;
 constexpr double kNeighbours = 0.25;
 constexpr double kAuto = 0.10;
 constexpr double kGranularity = 0.25;
@@ -127,8 +128,10 @@ class Laws {
     for (const std::int64_t bytes : scope_.sizes) {
       const Asked asked{op, members, bytes};
       const double now = time(asked);
-      if (before.contains(bytes)) {
-        expect_at_most("ranks", asked, now, before[bytes] * (1 - kRounding));
+      const bool measured_so =
+          op == CollectiveOp::kAllToAll && members <= chips_per_node(cluster_.places);
+      if (before.contains(bytes) && !measured_so) {
+        expect_at_most("ranks", asked, now, before[bytes] * (1 - kRanks));
       }
       before[bytes] = now;
     }

@@ -109,8 +109,8 @@ TEST(CollectiveTimesTest, TheClosedFormsAreThoseOfTheBooks) {
            Case{Op::kBroadcast, Choice::kBinomialTree, 3 * (whole + 1e-6)},               // C24
            Case{Op::kGather, Choice::kDirect, 7.0 / 8 * whole + 1e-6},                    // C24
            Case{Op::kScatter, Choice::kDirect, 7.0 / 8 * whole + 1e-6},                   // C24
-           // 16 chunks a member at most: 128, which six members store and forward.
-           Case{Op::kBroadcast, Choice::kChain, whole + 6 * (whole / 128 + 1e-6) + 1e-6},
+           // 1,024 chunks at most, which six members store and forward.
+           Case{Op::kBroadcast, Choice::kChain, whole + 6 * (whole / 1024 + 1e-6) + 1e-6},
            Case{Op::kSendReceive, Choice::kDirect, whole + 1e-6},
        }) {
     const CollectiveWork work{.communicator = CommunicatorId(0),

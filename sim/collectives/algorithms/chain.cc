@@ -18,7 +18,7 @@ Chain::Chain(const CollectiveTask& task, std::vector<std::vector<std::uint32_t>>
     rows_.push_back(std::move(row));
   }
   const Bytes share = task.bytes / std::int64_t{lanes()};
-  chunks_ = pipeline_chunks(share, n_);
+  chunks_ = pipeline_chunks(share);
   chunk_ = std::max(share / std::int64_t{chunks_}, std::min(share, kPipelineChunk));
   if (task.in_one_piece) chunks_ = 1;
 }

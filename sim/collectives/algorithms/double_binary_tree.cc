@@ -10,7 +10,7 @@ DoubleBinaryTree::DoubleBinaryTree(const CollectiveTask& task,
                                    const std::vector<std::uint32_t>& order)
     : FlatAlgorithm(task, order),
       nodes_(order.size()),
-      chunks_(task.in_one_piece ? 1 : pipeline_chunks(task.bytes / 2, members())) {
+      chunks_(task.in_one_piece ? 1 : pipeline_chunks(task.bytes / 2)) {
   const std::uint32_t n = members();
   for (std::uint32_t node = 1; node < n; ++node) {
     const std::uint32_t parent = parent_in_order(node, n);

@@ -28,6 +28,7 @@ class Exchange final : public FlatAlgorithm {
                                            std::uint32_t member) const override;
   std::uint32_t receives(std::uint32_t lane, std::uint32_t round,
                          std::uint32_t member) const override;
+  bool in_turn() const override { return !at_once_; }
   std::uint32_t shards() const override;
   void blocks(std::uint32_t lane, std::uint32_t round, std::uint32_t member,
               std::vector<std::uint32_t>& out) const override;

@@ -6,10 +6,10 @@
 
 namespace stepsim {
 
-std::uint32_t pipeline_chunks(Bytes bytes, std::uint32_t members) {
-  const std::int64_t most = std::min<std::int64_t>(1024, std::int64_t{16} * members);
+std::uint32_t pipeline_chunks(Bytes bytes) {
+  constexpr std::int64_t kMost = 1024;
   const std::int64_t chunks = (bytes.value() + kPipelineChunk.value() - 1) / kPipelineChunk.value();
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(chunks, 1, most));
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(chunks, 1, kMost));
 }
 
 std::uint32_t rounds_of_doubling(std::uint32_t members) {

@@ -15,9 +15,9 @@ namespace stepsim {
 // Chunks of pipelines through rows of members, unless that makes too many.
 inline constexpr Bytes kPipelineChunk{64 << 10};
 
-// Returns how many chunks of 64 KiB a pipeline through a row or tree of members uses, at most 16
-// for each member and 1,024 in all.
-std::uint32_t pipeline_chunks(Bytes bytes, std::uint32_t members);
+// Returns how many chunks of 64 KiB a pipeline through a row or tree of members uses, at most
+// 1,024.
+std::uint32_t pipeline_chunks(Bytes bytes);
 
 std::uint32_t rounds_of_doubling(std::uint32_t members);  // ceil(log2 members)
 

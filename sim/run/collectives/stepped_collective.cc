@@ -10,6 +10,7 @@ void SteppedCollective::open(const CollectiveAlgorithm& algorithm, std::uint32_t
   endpoints_ = algorithm.endpoints();
   rounds_ = algorithm.rounds();
   gated_ = algorithm.gated();
+  in_turn_ = algorithm.in_turn();
   queues_ = queues;
   posted_.assign(members, 0);
   lanes_.assign(std::size_t{endpoints_} * algorithm.lanes(), LaneState{});
@@ -49,8 +50,9 @@ void SteppedCollective::arrived(const CollectiveTransfer& transfer, Time now, Pr
   note_arrival(transfer);
   received_[transfer.to.index()] = true;
   receive(transfer.lane, transfer.round, transfer.to);
-  if (gated_) go_on(transfer.lane, transfer.from, now, progress);
-  if (!gated_ || transfer.to != transfer.from) go_on(transfer.lane, transfer.to, now, progress);
+  if (gated_ || in_turn_) go_on(transfer.lane, transfer.from, now, progress);
+  if (!(gated_ || in_turn_) || transfer.to != transfer.from)
+    go_on(transfer.lane, transfer.to, now, progress);
   if (transfer.from.index() >= posted_.size()) return;
   --under_way_[transfer.from.index()];
   end_if_done(transfer.from, progress);
@@ -85,6 +87,7 @@ bool SteppedCollective::go_on_in_lane(LaneId lane, MemberId member, Time now, Pr
   while (state.sent < rounds_ && state.received >= state.sent) {
     const auto message = algorithm_->message(lane.index(), state.sent, member.index());
     if (message) {
+      if (in_turn_ && state.under_way > 0) return state.sent != before;
       if (gated_ && waits_at_gate(lane, state.sent, member)) return state.sent != before;
       if (!takes_part(MemberId(message->to))) {
         state.stopped = true;

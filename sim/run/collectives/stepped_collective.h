@@ -124,6 +124,7 @@ class SteppedCollective {
   std::uint32_t rounds_ = 0;
   bool gated_ = false;
   bool queues_ = false;
+  bool in_turn_ = false;
   std::vector<std::uint8_t> posted_;       // by member
   std::vector<LaneState> lanes_;           // by lane and endpoint
   std::vector<std::uint32_t> lanes_left_;  // by member

@@ -443,7 +443,7 @@ TEST(AccuracyTest, CollectivesInsideANodeAreNearWhatNcclTestsMeasure) {
     EXPECT_EQ(summary.skipped, 0U) << chip;
     EXPECT_LT(summary.median_absolute_relative_error, 0.08) << chip;
     EXPECT_LT(summary.p90_absolute_relative_error, 0.20) << chip;
-    EXPECT_LT(std::abs(summary.mean_relative_error), 0.03) << chip;
+    EXPECT_LT(std::abs(summary.mean_relative_error), 0.04) << chip;
   }
   std::map<std::string, std::vector<AccuracyRow>> groups;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -456,7 +456,7 @@ TEST(AccuracyTest, CollectivesInsideANodeAreNearWhatNcclTestsMeasure) {
     const AccuracySummary summary = summarise(of_group).front();
     EXPECT_LT(summary.median_absolute_relative_error, 0.08) << name;
     if (name.ends_with("alltoall 8")) continue;
-    EXPECT_LT(summary.p90_absolute_relative_error, 0.23) << name;
+    EXPECT_LT(summary.p90_absolute_relative_error, 0.33) << name;
   }
   // The ideal library models none of that, so it is far off, as textbook estimates are.
   PredictOptions ideal;

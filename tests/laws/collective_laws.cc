@@ -18,7 +18,7 @@ namespace stepsim {
 namespace {
 
 constexpr double kRounding = 0.01;
-constexpr double kRanks = 0.03;
+constexpr double kRanks = 0.10;
 constexpr double kNeighbours = 0.25;
 constexpr double kAuto = 0.10;
 constexpr double kGranularity = 0.25;

@@ -35,20 +35,20 @@ TEST(JsonValueTest, ValuesComeOutAsTheyWereWritten) {
   }
 }
 
-TEST(JsonValueTest, TheLastOfTwoEqualKeysCounts) {
-  EXPECT_EQ(again(R"({"a":1,"b":2,"a":3})"), R"({"a":3,"b":2})");
+TEST(JsonValueTest, AKeyIsGivenOnce) {
+  EXPECT_NE(problem_of(R"({"a":1,"b":2,"a":3})").find("given twice"), std::string::npos);
 }
 
-TEST(JsonValueTest, LargeObjectsKeepTheirOrderAndTheirLastValues) {
+TEST(JsonValueTest, LargeObjectsKeepTheirOrder) {
   std::string text = "{";
   for (int i = 0; i < 100; ++i) text += "\"k" + std::to_string(i) + "\":" + std::to_string(i) + ",";
-  const JsonOrProblem read = parse_json(text + R"("k3":{"inner":[1]},"k50":-50})");
+  const JsonOrProblem read = parse_json(text + R"("last":{"inner":[1]}})");
   ASSERT_TRUE(read.value);
-  EXPECT_EQ(read.value->size(), 100U);
+  EXPECT_EQ(read.value->size(), 101U);
   EXPECT_EQ(read.value->begin().key(), "k0");
-  EXPECT_EQ(json_text((*read.value)["k3"]), R"({"inner":[1]})");
-  EXPECT_EQ((*read.value)["k50"], -50);
+  EXPECT_EQ(json_text((*read.value)["last"]), R"({"inner":[1]})");
   EXPECT_EQ((*read.value)["k99"], 99);
+  EXPECT_NE(problem_of(text + R"("k3":0})").find("given twice"), std::string::npos);
 }
 
 TEST(JsonValueTest, ManyKeysTakeTimeInProportion) {

@@ -10,7 +10,8 @@ namespace stepsim {
 namespace {
 
 Places racks(std::uint32_t count, std::uint32_t chips = 72) {
-  Places places{.levels = {{.name = "gpu", .size = chips}, {.name = "rack", .size = count}},
+  Places places{.levels = {{.name = "gpu", .size = chips, .members = LevelMembers::kChip},
+                           {.name = "rack", .size = count, .members = LevelMembers::kRack}},
                 .chips = {}};
   for (std::uint32_t chip = 0; chip < count * chips; ++chip) places.chips.emplace_back(chip);
   return places;

@@ -162,7 +162,7 @@ TEST(FailureTablesTest, ASpareOfAnotherPodIsSimulated) {
   table.spares = 2;
   const TrainedJob trained = train_job(experiment, cluster, table, {.length = {.days = 10}});
   EXPECT_EQ(trained.job.spare_groups, 2);
-  EXPECT_GT(trained.job.far_slowdown, 1.01);
+  EXPECT_GT(trained.job.far_slowdown, 1);  // trips to another pod
   table.spares = 0;
   EXPECT_EQ(train_job(experiment, cluster, table, {.length = {.days = 10}}).job.far_slowdown, 1);
 }

@@ -147,7 +147,10 @@ std::optional<std::size_t> timing_of(const CollectiveOnCluster& collective,
 
 CollectiveTerms terms_of(const CollectiveOnCluster& collective, const CommunicationLibrary& library,
                          std::size_t timing) {
-  const TimingProbe probe(collective, library, timing);
+  // Alone, so that no other way is taken where this one is made slow.
+  CommunicationLibrary alone = library;
+  alone.timings = {library.timings[timing]};
+  const TimingProbe probe(collective, alone, 0);
   CollectiveTerms terms{.start = probe.count(&TimingValues::start),
                         .doubling = probe.count(&TimingValues::doubling),
                         .hop = probe.count(&TimingValues::hop),

@@ -19,8 +19,8 @@ namespace stepsim {
 // GroupShape::uneven_nodes. A torus axis wraps if the level wraps and the members go all the way
 // round it in equal strides. Where the chips form a grid that their numbers do not follow
 // (Places::grid), the box is that of the grid. The ways between members are there where any two of
-// them are linked directly (member_ways.h), but for boxes of untwisted torus axes whose links are all
-// alike.
+// them are linked directly (member_ways.h), but for boxes of untwisted torus axes whose links are
+// all alike.
 GroupShape describe(const Cluster& cluster, std::span<const std::uint32_t> chips);
 
 }  // namespace stepsim

@@ -261,7 +261,7 @@ void add_llama_405b(std::vector<StudyRow>& rows) {
        .formula = "A13",
        .regime = "the same with its collectives on an 8x8, which does not wrap",
        .predicted = load,
-       .expected = {0.64, 0.68},
+       .expected = {0.64, 0.72},
        .why = "253 all-reduces of 14 hops of 1 us take half as long as the weights",
        .simulate = [](const Laboratory& laboratory) { return llama_405b(laboratory, 1, true); }});
   // I12: 64 chips x 3.65 tokens = 233 in 15 ms of arithmetic. Norms and additions run whole on

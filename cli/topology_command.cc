@@ -240,7 +240,7 @@ void add_counts(const ClusterSpec& cluster, const BuiltTopology& built, const Me
   const double each =
       measures.bisection.value() / static_cast<double>(built.places.chips.size()) * 2;
   row("bisection", to_text(measures.bisection),
-      fmt::format("one way, between the halves with the least between them; {} a chip",
+      fmt::format("one way, across the least cut into halves; {} a chip",
                   to_text(Bandwidth(each))));
 }
 

@@ -74,7 +74,7 @@ class CollectiveTest(StepsimTest):
         self.assertRegex(row, r"[+-]\d+\.\d %")
         text = picture.read_text()
         self.assertIn(">measured<", text)
-        self.assertIn(">ring LL<", text)  # what is chosen from the left edge on
+        self.assertIn(">nvls", text)  # what is chosen from the left edge on
         points = json.loads(stepsim(*arguments, "--json", "-").stdout)["sweep"]
         self.assertEqual([point.get("measured_s") for point in points], [2.9e-05, 3.31e-05, None])
         self.expect_refused(["collective", "all-gather", *arguments[2:]], "has no all-gather of 8 ranks; it has all_reduce of 8 ranks")

@@ -148,7 +148,7 @@ bool moves_messages(CollectiveOp op) {
          op == CollectiveOp::kPermute;
 }
 
-// Returns `ring` by every protocol that the library has for a path.
+// Appends the algorithm by every protocol that the library has for a path.
 void add_protocols(const CommunicationLibrary& library, const CollectiveTask& task,
                    AlgorithmChoice algorithm, LibraryPath path, const GroupLinks& links,
                    std::vector<CollectiveWay>& ways) {

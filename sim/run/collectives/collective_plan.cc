@@ -139,14 +139,16 @@ std::uint32_t CollectivePlans::pattern_of(CollectiveWorkId work, GroupId group) 
       return known->second;
     }
   }
-  const std::uint32_t number = add_pattern(work, first_like(asked.communicator, group));
-  patterns_[number].own_matrix = own_matrix;
+  const std::uint32_t number = add_pattern(work, first_like(work, group));
   by_work_.emplace(hash, number);
   return number;
 }
 
-// The way of a collective must not depend on which group asks for it first.
-GroupId CollectivePlans::first_like(CommunicatorId communicator, GroupId group) {
+// The way of a collective must not depend on which group asks for it first. A group with a matrix
+// of its own is like no other.
+GroupId CollectivePlans::first_like(CollectiveWorkId work, GroupId group) {
+  if (work_of(work).matrix_of_each_group) return group;
+  const CommunicatorId communicator = work_of(work).communicator;
   const std::uint32_t kind = place_of(communicator, group).kind;
   GroupId first(0);
   while (place_of(communicator, first).kind != kind) first = GroupId(first.index() + 1);
@@ -280,7 +282,7 @@ ChosenCollective CollectivePlans::chosen_for(CollectiveWorkId work, GroupId grou
 
 std::optional<ChosenCollective> CollectivePlans::chosen_among_members(CollectiveWorkId work,
                                                                       GroupId group) {
-  const GroupId first = first_like(work_of(work).communicator, group);
+  const GroupId first = first_like(work, group);
   const Known known = work_out(work, first, AlgorithmChoice::kAuto, true);
   if (known.trips.empty()) return std::nullopt;
   return chosen(known.way, work, group);

@@ -127,7 +127,7 @@ class CollectivePlans {
     Duration latency{};
     double seconds = 0;  // alone
   };
-  GroupId first_like(CommunicatorId communicator, GroupId group);
+  GroupId first_like(CollectiveWorkId work, GroupId group);
   CollectiveTask task(const Known& known) const;
   // Works out the fastest way of `asked`, with messages among members alone if so wanted. Without
   // any there are no trips.

@@ -4,10 +4,10 @@ way (algorithm and protocol) that is fastest of all that the library has. So a r
 says of every other one that it was not faster.
 
     scripts/fit_library_ways.py STEPSIM LIBRARY.textproto OUT.textproto TABLE.csv[:HARDWARE,...] ...
-        [--seconds 600]
+        [--seconds 600] [--cap 0.5]
 
 Coordinate descent on the logarithms of all times, shares and rates of the library's timings. The error
-is the mean of |log(predicted / measured)|, at most 0.5 a row, each table and operation of as many ranks
+is the mean of |log(predicted / measured)|, at most --cap a row, each table and operation of as many ranks
 counting alike. Shares stay at most 1. Prints each value that changed.
 """
 import argparse
@@ -22,7 +22,7 @@ import tempfile
 import time
 
 FITTED = ("start", "doubling", "nvlink_hop", "network_hop", "nvlink_fraction", "network_fraction", "most",
-          "copy", "fill", "fill_bytes", "rate")
+          "copy", "fill", "fill_bytes", "most_bytes", "rate")
 VALUE = re.compile(r'(\w+): (?:"([0-9.]+)([A-Za-z/]*)"|([0-9.]+)(?=[\s}]))')
 SHARES = ("nvlink_fraction", "network_fraction")
 
@@ -43,6 +43,7 @@ def rows_of(argument, folder):
 class Fit:
     def __init__(self, arguments):
         self.stepsim = arguments.stepsim
+        self.cap = arguments.cap
         self.text = pathlib.Path(arguments.library).read_text(encoding="utf-8")
         self.folder = pathlib.Path(tempfile.mkdtemp())
         self.tables = [rows_of(table, self.folder) for table in arguments.tables]
@@ -56,7 +57,7 @@ class Fit:
         text, at = "", 0
         for match, value in zip(self.places, values):
             group = 2 if match.group(2) else 4
-            whole = match.group(1) == "fill_bytes"
+            whole = match.group(1) in ("fill_bytes", "most_bytes")
             text += self.text[at:match.start(group)] + (f"{max(1, round(value))}" if whole
                                                         else f"{value:.4g}")
             at = match.end(group)
@@ -78,7 +79,7 @@ class Fit:
                     given = rows[str(i)]
                     key = given[header.index("op")], given[header.index("ranks")]
                     off = abs(math.log(row["predicted"] / row["measured"]))
-                    groups[key].append(min(off, 0.5))
+                    groups[key].append(min(off, self.cap))
             total += sum(sum(g) / len(g) for g in groups.values()) / len(groups) / len(self.tables)
         return total
 
@@ -86,7 +87,8 @@ class Fit:
         end = time.time() + seconds
         best = self.error_of(self.values)
         print(f"error {best:.4f}", flush=True)
-        steps = [0.3] * len(self.values)
+        # Tables have sizes of powers of two.
+        steps = [0.75 if match.group(1) == "most_bytes" else 0.3 for match in self.places]
         while time.time() < end and max(steps) > 0.02:
             before = best
             for i, match in enumerate(self.places):
@@ -115,6 +117,7 @@ def main():
     parser.add_argument("out")
     parser.add_argument("tables", nargs="+")
     parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--cap", type=float, default=0.5, help="a row that is further off counts as this")
     arguments = parser.parse_args()
     fit = Fit(arguments)
     first = list(fit.values)

@@ -141,8 +141,10 @@ std::vector<DamagedLink> damaged_links(const Faults& faults, const Fabric& whole
   std::ranges::sort(damaged, {}, [](const DamagedLink& one) {
     return std::tuple(one.link, one.capacity, one.fault);
   });
-  const auto same = std::ranges::unique(damaged, {}, &DamagedLink::link);
-  damaged.erase(same.begin(), same.end());
+  const auto of_one_link = [](const DamagedLink& one, const DamagedLink& other) {
+    return one.link == other.link;
+  };
+  damaged.erase(std::unique(damaged.begin(), damaged.end(), of_one_link), damaged.end());
   return damaged;
 }
 

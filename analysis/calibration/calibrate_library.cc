@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
@@ -17,6 +18,7 @@ constexpr double kFlagsLeave = 120.0 / 128;  // of a link by LL128
 // Where a search begins if the library has no such value.
 constexpr double kUsualCopy = 700;       // GB/s
 constexpr double kUsualFillBytes = 256;  // KiB
+constexpr int kMostRounds = 8;
 
 // A constant of a timing, and the member of TimingValues that it is, in its unit.
 struct TimingConstant {
@@ -206,25 +208,57 @@ std::vector<CalibrationErrors> errors_by_name(const std::vector<CollectiveTiming
   return errors;
 }
 
+// Returns the timing that each row runs with, if any.
+std::vector<std::optional<std::size_t>> timings_of(const std::vector<CollectiveTiming>& rows,
+                                                   const CommunicationLibrary& library) {
+  std::vector<std::optional<std::size_t>> timings;
+  for (const CollectiveTiming& row : rows) timings.push_back(timing_of(row.collective, library));
+  return timings;
+}
+
+double mean_error(const std::vector<CollectiveTiming>& rows, const CommunicationLibrary& library) {
+  double sum = 0;
+  for (const CollectiveTiming& row : rows) {
+    sum += std::abs(std::log(row.collective.time(library) / row.seconds));
+  }
+  return sum / static_cast<double>(std::max<std::size_t>(1, rows.size()));
+}
+
 }  // namespace
 
 LibraryCalibration calibrate_library(const std::vector<CollectiveTiming>& timings,
                                      const CommunicationLibrary& library) {
   LibraryCalibration result{.library = library, .changed = {}, .fits = {}, .errors = {}};
-  std::vector<std::vector<std::size_t>> rows_of(library.timings.size());
-  for (std::size_t row = 0; row < timings.size(); ++row) {
-    const std::optional<std::size_t> timing = timing_of(timings[row].collective, library);
-    if (timing) {
-      rows_of[*timing].push_back(row);
-    } else {
-      ++result.without_timing;
+  std::vector<std::optional<std::size_t>> taken = timings_of(timings, library);
+  result.without_timing = static_cast<std::size_t>(
+      std::ranges::count_if(taken, [](const auto& timing) { return !timing; }));
+  CommunicationLibrary now = library;
+  std::map<std::size_t, Calibration> fits;  // by timing
+  std::optional<double> least;
+  for (int round = 0; round < kMostRounds; ++round) {
+    std::vector<std::vector<std::size_t>> rows_of(library.timings.size());
+    for (std::size_t row = 0; row < taken.size(); ++row) {
+      if (taken[row]) rows_of[*taken[row]].push_back(row);
     }
-  }
-  for (std::size_t timing = 0; timing < rows_of.size(); ++timing) {
-    if (rows_of[timing].empty()) continue;
-    const TimingFit fit(timings, library, timing, rows_of[timing]);
-    result.fits.push_back(fit.run(library.inside, result.library.timings[timing]));
-    if (result.fits.back().fitted() > 0) result.changed.push_back(timing);
+    for (std::size_t timing = 0; timing < rows_of.size(); ++timing) {
+      if (rows_of[timing].empty()) continue;
+      const TimingFit fit(timings, library, timing, rows_of[timing]);
+      now.timings[timing] = library.timings[timing];
+      fits.insert_or_assign(timing, fit.run(library.inside, now.timings[timing]));
+    }
+    const double error = mean_error(timings, now);
+    if (least && error >= *least) break;
+    least = error;
+    result.library = now;
+    result.fits.clear();
+    result.changed.clear();
+    for (const auto& [timing, calibration] : fits) {
+      result.fits.push_back(calibration);
+      if (calibration.fitted() > 0) result.changed.push_back(timing);
+    }
+    std::vector<std::optional<std::size_t>> next = timings_of(timings, now);
+    if (next == taken) break;
+    taken = std::move(next);
   }
   result.errors = errors_by_name(timings, library, result.library);
   return result;

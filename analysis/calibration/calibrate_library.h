@@ -1,6 +1,7 @@
 // Fits the timings of a communication library (sim/collectives/library.h) to measured collectives:
-// each path and protocol by itself, to the rows that run with it. Which that is says the library's
-// own tuning, which stays as it is.
+// each path and protocol by itself, to the rows that run with it: those for which it is the fastest
+// (library_choice.h). With new constants others may be the fastest, so the rows are dealt out and
+// fitted again until none changes its way, or the error falls no more.
 //
 // Hops are fitted for the wires that they go over in the rows: inside a node, over the network. LL
 // and LL128 send flags with the data, so LL128 gets no more than 120 of 128 bytes of a link.
@@ -26,7 +27,7 @@ struct CollectiveTiming {
 struct LibraryCalibration {
   CommunicationLibrary library;      // with the new timings
   std::vector<std::size_t> changed;  // indices of timings with a fitted constant
-  std::vector<Calibration> fits;     // one for each timing that rows run with
+  std::vector<Calibration> fits;     // one for each timing that rows have run with
   // By the simulator, over all rows: by operation and ranks, then all.
   std::vector<CalibrationErrors> errors;
   std::size_t without_timing = 0;  // rows that no timing of the library is for

@@ -44,8 +44,8 @@ class TimingProbe {
   std::size_t timing_;
 };
 
-// Returns the member's shard, from the share of `fill` that is paid.
-double part_of(const TimingProbe& probe) {
+// Returns the bytes of which the pipeline fills, from the share of `fill` that is paid.
+double piped_of(const TimingProbe& probe) {
   constexpr double kBytes = 1 << 20;
   TimingValues values = probe.present();
   values.fill = 0;
@@ -54,6 +54,15 @@ double part_of(const TimingProbe& probe) {
   values.fill_bytes = kBytes;
   const double paid = std::clamp(probe.time(values) - before, 0.0, 1 - 1e-9);
   return kBytes * paid / (1 - paid);
+}
+
+// Returns the member's shard, from what its copy takes.
+double part_of(const TimingProbe& probe) {
+  TimingValues values = probe.present();
+  values.copy = 0;
+  const double before = probe.time(values);
+  values.copy = 1e9;
+  return (probe.time(values) - before) * values.copy;
 }
 
 // Sets what depends on rates. Slow links inside a node show what they carry, and then what holds up
@@ -131,7 +140,7 @@ double CollectiveTerms::seconds(const TimingValues& values) const {
   const double copying = values.copy > 0 ? part / values.copy : 0;
   return rest + values.start * start + values.doubling * doubling + values.hop * hop +
          values.network_hop * network_hop + copying +
-         values.fill * part / (part + values.fill_bytes) + moving;
+         values.fill * piped / (piped + values.fill_bytes) + moving;
 }
 
 std::optional<std::size_t> timing_of(const CollectiveOnCluster& collective,
@@ -155,7 +164,8 @@ CollectiveTerms terms_of(const CollectiveOnCluster& collective, const Communicat
                         .doubling = probe.count(&TimingValues::doubling),
                         .hop = probe.count(&TimingValues::hop),
                         .network_hop = probe.count(&TimingValues::network_hop),
-                        .part = part_of(probe)};
+                        .part = part_of(probe),
+                        .piped = piped_of(probe)};
   add_rates(probe, has_most(library.timings[timing]), terms);
   terms.rest = probe.time(probe.present()) - terms.seconds(probe.present());
   return terms;

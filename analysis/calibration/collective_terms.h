@@ -3,7 +3,7 @@
 // costs a dozen operations instead of a simulation.
 //
 //   time = rest + start a + hop h + network hop g + doubling d + x / copy
-//        + fill x / (x + fill_bytes) + max(w / fraction, n / network_fraction, least)
+//        + fill y / (y + fill_bytes) + max(w / fraction, n / network_fraction, least)
 //
 // They hold for constants of the one timing (path and protocol) that the collective runs with, as
 // long as it runs with that one.
@@ -61,7 +61,8 @@ struct CollectiveTerms {
   double inside = 0;  // seconds at a rate of 1
   double network = 0;
   double least = 0;  // seconds for which other limits hold it up
-  double part = 0;   // bytes that are copied, and that fill the pipeline
+  double part = 0;   // bytes that are copied
+  double piped = 0;  // bytes of which the pipeline fills
 
   double seconds(const TimingValues& values) const;
 };

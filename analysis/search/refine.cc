@@ -137,8 +137,9 @@ class Refiner {
       std::vector<PlanMoves> all =
           moves_of(chain.now.plan, place.base.model, place.places, settled_);
       if (!chain.now.leaves_headroom) {  // first what makes room
-        std::ranges::stable_partition(
-            all, [](const PlanMoves& moves) { return moves.key.starts_with("offload_"); });
+        std::stable_partition(all.begin(), all.end(), [](const PlanMoves& moves) {
+          return moves.key.starts_with("offload_");
+        });
       }
       for (const PlanMoves& moves : all) {
         if (is_over()) return;

@@ -310,6 +310,7 @@ class Search {
       if (seed_ == 0) simulate_shortest();
       seed_ += options_.threads;
       for (const std::size_t end : ends) {
+        if (candidates_[end].is_done) continue;  // as the shortest
         if (takes_until(candidates_[end]) < until) simulate_timed(end);
       }
       // As long again for plans that were met on the way, those with the best bounds first.

@@ -157,7 +157,7 @@ TrafficCosts TrafficModel::costs_of(CollectiveWorkId id, GroupId number) {
   const ChosenCollective chosen = plans_.chosen_for(id, number);
   const AlgorithmChoice choice = chosen.way.algorithm;
   const GroupShape shape = describe(cluster_, chosen.chips);
-  CollectiveTask task = task_of(graph_, work, number);
+  CollectiveTask task = task_of(graph_, work);
   task.in_one_piece = true;
   const auto algorithm = choose_algorithm(task, choice, shape);
   const FormulaGroup group =

@@ -96,7 +96,7 @@ Point run_one(const CollectiveRequest& request, Bytes bytes) {
   if (request.chips.size() > 1) {
     const GroupShape shape = describe(request.cluster, request.chips);
     const CollectiveWork& work = graph.collective_works[0];
-    const CollectiveTask task = task_of(graph, work, GroupId(0));
+    const CollectiveTask task = task_of(graph, work);
     CollectivePlans plans(graph, request.cluster, request.granularity, request.fidelity);
     const ChosenCollective ran = plans.chosen_for(CollectiveWorkId(0), GroupId(0));
     const CollectiveWay& chosen = ran.way;

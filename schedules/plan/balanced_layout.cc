@@ -81,7 +81,7 @@ std::vector<std::int64_t> divided_over_ranks(const ParallelPlan& plan, std::int6
   const std::vector<double> one_each(static_cast<std::size_t>(others + plan.pp), 1.0);
   std::vector<std::int64_t> of_rank = divide_evenly(one_each, plan.pp, head);
   for (std::int64_t& rank : of_rank) rank += shape.chunks - 1;
-  std::ranges::rotate(of_rank.begin() + last_rank, of_rank.end() - 1, of_rank.end());
+  std::rotate(of_rank.begin() + last_rank, of_rank.end() - 1, of_rank.end());
   std::vector<std::int64_t> layout(static_cast<std::size_t>(stage_count(shape)));
   for (std::int32_t rank = 0; rank < shape.size(); ++rank) {
     const std::int64_t all = of_rank[static_cast<std::size_t>(rank)];

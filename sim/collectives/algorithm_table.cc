@@ -265,7 +265,7 @@ Made chain(const Task& task, const Shape& shape) {
   std::vector<std::vector<std::uint32_t>> rows = {as_given(shape)};
   if (over_nodes) rows = rings_over_nodes(shape);
   for (std::vector<std::uint32_t>& row : rows) {
-    std::ranges::rotate(row, std::ranges::find(row, task.root));
+    std::rotate(row.begin(), std::ranges::find(row, task.root), row.end());
   }
   return std::make_unique<Chain>(task, std::move(rows));
 }

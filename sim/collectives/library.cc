@@ -53,6 +53,13 @@ std::vector<Problem> check(const CommunicationLibrary& library) {
       problems.push_back({field, "is the second of " + std::string(name_of(timing.path)) + " " +
                                      std::string(name_of(timing.protocol))});
     }
+    const auto takes_all = [&](const ProtocolTiming& other) {
+      return other.path == timing.path && !other.most_bytes;
+    };
+    if (timing.most_bytes && std::ranges::none_of(library.timings, takes_all)) {
+      problems.push_back({field + ".most_bytes",
+                          "is set for each protocol of the path: leave it out for one of them"});
+    }
   }
   const auto need = [&](LibraryPath path, Protocol protocol, const char* why) {
     if (library.find(path, protocol) != nullptr) return;

@@ -9,8 +9,9 @@
 // With n members, S bytes and x = S / n, a collective in h rounds that sends V bytes a member takes
 //
 //   start + h * (hop + latency of the route) + V / bandwidth + x / copy
-//         + fill * x / (x + fill_bytes)
+//         + fill * y / (y + fill_bytes)
 //
+//   y          x; in switches and along trees S, for all bytes pass each member
 //   bandwidth  min(link_fraction * link, most): the links carry V * link / bandwidth bytes, so
 //              that what is left over for others is right
 //   copy       a member's own shard goes from one buffer to the other, beside the network
@@ -95,7 +96,10 @@ struct ProtocolTiming {
   std::optional<Bandwidth> copy{};  // unset: a copy takes no time
   Duration fill{};
   Bytes fill_bytes{1};
+  std::optional<Bytes> most_bytes{};  // unset: no limit
   ProtocolChannels channels{};
+
+  bool takes(Bytes bytes) const { return !most_bytes || bytes <= *most_bytes; }
 };
 
 struct CommunicationLibrary {
@@ -120,7 +124,7 @@ struct CommunicationLibrary {
 };
 
 // Returns no problem if every field is within its limits, ring and messages have their timings, no
-// timing is there twice.
+// timing is there twice, and each path has a protocol for any size.
 std::vector<Problem> check(const CommunicationLibrary& library);
 
 }  // namespace stepsim

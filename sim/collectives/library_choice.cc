@@ -41,6 +41,7 @@ double wire_ratio(std::optional<Bandwidth> link, double fraction, std::optional<
 struct Share {
   Bytes bytes{};  // bytes of the collective
   Bytes part{};   // bytes of the member's shard
+  Bytes piped{};  // bytes of which the pipeline fills
   Bytes sent{};   // bytes that the member sends
   std::uint32_t peers = 1;
   bool adds = false;
@@ -67,7 +68,7 @@ double open_channels(const CommunicationLibrary& library, const ProtocolChannels
 LibraryCost cost_of(const CommunicationLibrary& library, const ProtocolTiming& timing,
                     const Share& share, const GroupLinks& links) {
   LibraryCost cost;
-  const auto x = static_cast<double>(share.part.value());
+  const auto x = static_cast<double>(share.piped.value());
   const double fill =
       to_seconds(timing.fill) * x / (x + static_cast<double>(timing.fill_bytes.value()));
   cost.start = timing.start + duration_from_seconds(fill + seconds_of(share.part, timing.copy));
@@ -130,12 +131,15 @@ Share share_of(const CommunicationLibrary& library, const CollectiveTask& task, 
   // From a root or to it nobody has a shard of its own.
   if (task.op == CollectiveOp::kBroadcast || task.op == CollectiveOp::kReduce)
     share.part = Bytes(0);
+  // In a switch or along a tree all bytes pass each member.
+  share.piped = switched || path == LibraryPath::kTree ? task.bytes : share.part;
   const std::int64_t passes = task.op == CollectiveOp::kAllReduce ? 2 : 1;
   share.sent = once ? task.bytes : passes * (n - 1) * share.part;
   if (task.experts && task.experts->expert_chips > 0) {  // of the busiest member
     const std::int64_t chips = task.experts->expert_chips;
     share.peers = static_cast<std::uint32_t>(std::max(chips, n - chips));
     share.part = task.bytes / std::int64_t{share.peers};
+    share.piped = share.part;
     share.sent = task.bytes;
   }
   share.copy_engines = library.copy_engines && links.nodes == 1 && can_use_copy_engines(task.op);
@@ -148,12 +152,12 @@ bool moves_messages(CollectiveOp op) {
          op == CollectiveOp::kPermute;
 }
 
-// Appends the algorithm by every protocol that the library has for a path.
+// Appends the algorithm by every protocol that the library takes for a path and so many bytes.
 void add_protocols(const CommunicationLibrary& library, const CollectiveTask& task,
                    AlgorithmChoice algorithm, LibraryPath path, const GroupLinks& links,
                    std::vector<CollectiveWay>& ways) {
   for (const ProtocolTiming& timing : library.timings) {
-    if (timing.path != path) continue;
+    if (timing.path != path || !timing.takes(task.bytes)) continue;
     ways.push_back({.algorithm = algorithm,
                     .cost = cost_of(library, timing, share_of(library, task, path, links), links),
                     .protocol = std::string(name_of(timing.protocol)),
@@ -355,7 +359,7 @@ std::vector<CollectiveWay> ways_of(const CommunicationLibrary& library, const Co
       algorithms = weighed_algorithms(task, shape);
       // Where chips are linked directly rounds over different links look as if they overlapped.
       // Trees that keep all links at work do.
-      std::ranges::stable_partition(algorithms, [](AlgorithmChoice algorithm) {
+      std::stable_partition(algorithms.begin(), algorithms.end(), [](AlgorithmChoice algorithm) {
         return algorithm == AlgorithmChoice::kPackedTrees;
       });
       if (runs_in_switch(task, floating, shape, links)) {
@@ -394,9 +398,9 @@ LibraryCost cost_of_message(const CommunicationLibrary& library, Bytes bytes, Ho
   std::optional<LibraryCost> best;
   double least = 0;
   for (const ProtocolTiming& timing : library.timings) {
-    if (timing.path != LibraryPath::kMessages) continue;
+    if (timing.path != LibraryPath::kMessages || !timing.takes(bytes)) continue;
     const LibraryCost cost =
-        cost_of(library, timing, {.bytes = bytes, .part = bytes, .sent = bytes}, links);
+        cost_of(library, timing, {.bytes = bytes, .part = bytes, .piped = bytes, .sent = bytes}, links);
     const double seconds =
         to_seconds(cost.start + cost.hop[of_kind]) + cost.wire[of_kind] * seconds_of(bytes, link);
     if (best && seconds >= least) continue;

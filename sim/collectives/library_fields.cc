@@ -104,10 +104,16 @@ FieldTable<ProtocolTiming> make_timing_fields() {
              .unset = "the copy takes no time"});
   table.add("fill", &Timing::fill,
             {.help = "Time until the pipeline of chunks is full, for large data: fill x s / (s + "
-                     "fill_bytes), where s is a member's shard.",
+                     "fill_bytes), where s is a member's shard; in switches and along trees, the "
+                     "whole data.",
              .advice = "Fit it with fill_bytes to middle sizes."});
   table.add("fill_bytes", &Timing::fill_bytes, Limits::positive(),
-            {.help = "Shard at which half of `fill` is reached."});
+            {.help = "Bytes s at which half of `fill` is reached."});
+  table.add("most_bytes", &Timing::most_bytes, Limits::positive(),
+            {.help = "Bytes of a collective up to which the library takes the protocol, where that "
+                     "is less than it is good for.",
+             .advice = "Set it where measured times jump up at a size.",
+             .unset = "the protocol is taken wherever it is fastest"});
   table.group("channels", &Timing::channels, kChannels,
               {.help = "How many channels a collective opens and what one can do."});
   return table;

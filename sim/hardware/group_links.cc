@@ -98,7 +98,7 @@ GroupLinks links_of(const Cluster& cluster, std::span<const std::uint32_t> chips
       cards.push_back(narrowest(cluster.fabric, route));
     }
     std::ranges::sort(cards);
-    const auto different = std::ranges::unique(cards).begin() - cards.begin();
+    const auto different = std::unique(cards.begin(), cards.end()) - cards.begin();
     links.cards = std::min(links.cards, static_cast<std::uint32_t>(different));
   }
   links.nvls = cluster.chip.communication.nvls && cluster.library.inside == HopKind::kNvlink;

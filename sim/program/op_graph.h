@@ -81,7 +81,6 @@ struct CollectiveWork {
   // All-to-all: index of the bytes between members in OpGraph::byte_matrices; `bytes` is then its
   // largest_buffer(). Unset: all pairs exchange equally much.
   std::optional<std::uint32_t> byte_matrix{};
-  bool matrix_of_each_group = false;  // group g of the communicator takes the g-th after it
   std::optional<std::uint32_t> permutation{};  // permute: OpGraph::permutations instead of `shift`
   std::optional<std::uint32_t> step_list{};    // kCustom: OpGraph::step_lists
   std::optional<ExpertHalf> experts{};         // all-to-all: kernels of serving may run it

@@ -204,7 +204,7 @@ class TerminalTest(StepsimTest):
 
     def test_without_a_terminal_long_work_says_at_once_how_long(self):
         text = self.errors_of_a_long_run()
-        self.assertEqual(len(re.findall(r"simulated .* of \d+ G ops, about \d+ s left\n", text)), 1, text)
+        self.assertEqual(len(re.findall(r"simulated .* of [\d.]+ [GM] ops, about \d+ s left\n", text)), 1, text)
         self.assertNotIn("\r", text)
 
     def test_quiet_runs_show_no_progress(self):

@@ -18,7 +18,6 @@ namespace stepsim {
 namespace {
 
 constexpr double kRounding = 0.01;
-constexpr double kRanks = 0.10;
 constexpr double kNeighbours = 0.25;
 constexpr double kAuto = 0.10;
 constexpr double kGranularity = 0.25;
@@ -88,7 +87,7 @@ class Laws {
     std::set<AlgorithmChoice> all = {AlgorithmChoice::kAuto};
     const std::vector<std::uint32_t> chips = first_chips(members);
     const OpGraph graph = graph_of(cluster_, work_of({op, members, 1 << 20}), chips);
-    const CollectiveTask task = task_of(graph, graph.collective_works[0], GroupId(0));
+    const CollectiveTask task = task_of(graph, graph.collective_works[0]);
     for (const CollectiveWay& way :
          ways_of(cluster_.library, task, true, AlgorithmChoice::kAuto, describe(cluster_, chips),
                  links_of(cluster_, chips, DataType::kFp32))) {
@@ -131,7 +130,7 @@ class Laws {
       const bool measured_so =
           op == CollectiveOp::kAllToAll && members <= chips_per_node(cluster_.places);
       if (before.contains(bytes) && !measured_so) {
-        expect_at_most("ranks", asked, now, before[bytes] * (1 - kRanks));
+        expect_at_most("ranks", asked, now, before[bytes] * (1 - kRounding));
       }
       before[bytes] = now;
     }
@@ -141,8 +140,16 @@ class Laws {
     for (const std::int64_t bytes : scope_.sizes) {
       const Asked asked{op, members, bytes};
       const Asked larger{op, members, bytes + bytes / 10};
+      if (is_switched_between(asked.bytes, larger.bytes)) continue;
       expect_at_most("neighbours", larger, (1 + kNeighbours) * time(asked), time(larger));
     }
+  }
+
+  // The library leaves a protocol there, which measured times show (`most_bytes`).
+  bool is_switched_between(std::int64_t smaller, std::int64_t larger) const {
+    return std::ranges::any_of(cluster_.library.timings, [&](const ProtocolTiming& timing) {
+      return timing.takes(Bytes(smaller)) && !timing.takes(Bytes(larger));
+    });
   }
 
   void links(CollectiveOp op, std::uint32_t members, const Cluster& faster) {

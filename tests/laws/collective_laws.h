@@ -2,10 +2,10 @@
 // must hold for `auto` and for every algorithm that a library has, whatever their costs are.
 //
 //   size        more bytes never take less time (1 % is rounding)
-//   ranks       more nodes, or more members of a node, never take less (3 %), but for exchanges in
-//   a
-//               node, whose measured times do
-//   neighbours  sizes, and numbers of nodes, within 10 % of each other are within 25 % in time
+//   ranks       more nodes, or more members of a node, never take less (1 % is rounding), but for
+//               exchanges in a node, whose measured times do
+//   neighbours  sizes, and numbers of nodes, within 10 % of each other are within 25 % in time,
+//               unless the library leaves a protocol between them (`most_bytes`)
 //   auto        no algorithm that the library has is more than 10 % faster than `auto`
 //   granularity stepped is within 25 % of pipelined, where a ring, chain, tree or NVLS runs
 //   link        twice the bandwidth of a kind of link never makes a collective slower

@@ -58,7 +58,7 @@ void sweep(const Cluster& cluster, const std::string& name, Tally& tally,
               to_seconds(simulate(graph, cluster, {.granularity = granularity}).step_time);
           const CollectiveFormula form =
               stated_form(cluster, chips, shape,
-                          {.task = task_of(graph, graph.collective_works[0], GroupId(0)),
+                          {.task = task_of(graph, graph.collective_works[0]),
                            .algorithm = choice,
                            .cost = {},
                            .overlapped = granularity == Granularity::kPipelined});
@@ -146,7 +146,7 @@ TEST(CollectiveFormsTest, ARingOfUnlikeHopsKeepsItsSlowestHopMoving) {
   const OpGraph graph = graph_of(cluster, work, all_chips(cluster));
   const CollectiveFormula form =
       stated_form(cluster, all_chips(cluster), describe(cluster, all_chips(cluster)),
-                  {.task = task_of(graph, graph.collective_works[0], GroupId(0)),
+                  {.task = task_of(graph, graph.collective_works[0]),
                    .algorithm = Choice::kRing,
                    .cost = {},
                    .overlapped = false});

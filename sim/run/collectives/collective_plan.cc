@@ -128,14 +128,13 @@ void CollectivePlans::chips_of(CommunicatorId communicator, GroupId group) {
 std::uint32_t CollectivePlans::pattern_of(CollectiveWorkId work, GroupId group) {
   const CollectiveWork& asked = work_of(work);
   const std::uint32_t kind = place_of(asked.communicator, group).kind;
-  const std::uint32_t own_matrix = asked.matrix_of_each_group ? group.index() : 0;
   const std::uint64_t hash =
       (static_cast<std::uint64_t>(asked.bytes.value()) * 0x9e3779b97f4a7c15U) ^
-      std::uint64_t{kind} << 32 ^ static_cast<std::uint64_t>(asked.op) << 8 ^ own_matrix;
+      std::uint64_t{kind} << 32 ^ static_cast<std::uint64_t>(asked.op) << 8;
   const auto [first, last] = by_work_.equal_range(hash);
   for (auto known = first; known != last; ++known) {
     const Known& like = patterns_[known->second];
-    if (like.kind == kind && like.own_matrix == own_matrix && like.work == asked) {
+    if (like.kind == kind && like.work == asked) {
       return known->second;
     }
   }
@@ -144,10 +143,8 @@ std::uint32_t CollectivePlans::pattern_of(CollectiveWorkId work, GroupId group) 
   return number;
 }
 
-// The way of a collective must not depend on which group asks for it first. A group with a matrix
-// of its own is like no other.
+// The way of a collective must not depend on which group asks for it first.
 GroupId CollectivePlans::first_like(CollectiveWorkId work, GroupId group) {
-  if (work_of(work).matrix_of_each_group) return group;
   const CommunicatorId communicator = work_of(work).communicator;
   const std::uint32_t kind = place_of(communicator, group).kind;
   GroupId first(0);
@@ -156,7 +153,7 @@ GroupId CollectivePlans::first_like(CollectiveWorkId work, GroupId group) {
 }
 
 CollectiveTask CollectivePlans::task(const Known& known) const {
-  CollectiveTask task = task_of(graph_, known.work, GroupId(known.own_matrix));
+  CollectiveTask task = task_of(graph_, known.work);
   task.in_one_piece = true;
   return task;
 }
@@ -216,7 +213,6 @@ CollectivePlans::Known CollectivePlans::work_out(CollectiveWorkId work, GroupId 
   const CollectiveWork& of = work_of(work);
   Known known{.work = of,
               .kind = place_of(of.communicator, group).kind,
-              .own_matrix = of.matrix_of_each_group ? group.index() : 0,
               .way = {},
               .pattern = {},
               .trips = {}};
@@ -293,11 +289,10 @@ ChosenCollective CollectivePlans::chosen(const CollectiveWay& way, CollectiveWor
   const CollectiveWork& asked = work_of(work);
   chips_of(asked.communicator, group);
   // Links of switches are those of this group.
-  const std::uint32_t own = asked.matrix_of_each_group ? group.index() : 0;
   return {.chips = chips_,
           .way = way,
-          .algorithm = choose_algorithm(task_of(graph_, asked, GroupId(own)), way.algorithm,
-                                        describe(cluster_, chips_))};
+          .algorithm =
+              choose_algorithm(task_of(graph_, asked), way.algorithm, describe(cluster_, chips_))};
 }
 
 std::uint32_t CollectivePlans::number_of(std::vector<CollectiveEdge> edges) {

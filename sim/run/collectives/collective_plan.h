@@ -106,7 +106,6 @@ class CollectivePlans {
   struct Known {
     CollectiveWork work;
     std::uint32_t kind = 0;
-    std::uint32_t own_matrix = 0;  // number of the group where each has its own matrix
     CollectiveWay way;
     MessagePattern pattern;
     struct Trip {

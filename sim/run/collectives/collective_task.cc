@@ -5,7 +5,7 @@
 
 namespace stepsim {
 
-CollectiveTask task_of(const OpGraph& graph, const CollectiveWork& work, GroupId group) {
+CollectiveTask task_of(const OpGraph& graph, const CollectiveWork& work) {
   if (work.bytes > kMostCollectiveBytes) {
     throw std::range_error("a member of a collective has more than 16 TiB, the most simulated");
   }
@@ -17,8 +17,7 @@ CollectiveTask task_of(const OpGraph& graph, const CollectiveWork& work, GroupId
                       .experts = work.experts};
   if (work.byte_matrix) {
     assert(work.op == CollectiveOp::kAllToAll);
-    const std::uint32_t own = work.matrix_of_each_group ? group.index() : 0;
-    task.matrix = &graph.byte_matrices[*work.byte_matrix + own];
+    task.matrix = &graph.byte_matrices[*work.byte_matrix];
     task.element = Bytes(1);  // elements may have any length
   }
   if (work.permutation) {

@@ -67,7 +67,7 @@ std::string text_of(const RandomCollective& random) {
 
 std::string broken_form(const Cluster& cluster, const RandomCollective& random, double time) {
   const OpGraph graph = graph_of(cluster, random.work, random.chips);
-  const CollectiveTask task = task_of(graph, graph.collective_works[0], GroupId(0));
+  const CollectiveTask task = task_of(graph, graph.collective_works[0]);
   const CollectiveFormula form =
       stated_form(cluster, random.chips, random.shape,
                   {.task = task,

@@ -247,14 +247,15 @@ LibraryCalibration calibrate_library(const std::vector<CollectiveTiming>& timing
       fits.insert_or_assign(timing, fit.run(library.inside, now.timings[timing]));
     }
     const double error = mean_error(timings, now);
-    if (least && error >= *least) break;
-    least = error;
-    result.library = now;
-    result.fits.clear();
-    result.changed.clear();
-    for (const auto& [timing, calibration] : fits) {
-      result.fits.push_back(calibration);
-      if (calibration.fitted() > 0) result.changed.push_back(timing);
+    if (!least || error < *least) {
+      least = error;
+      result.library = now;
+      result.fits.clear();
+      result.changed.clear();
+      for (const auto& [timing, calibration] : fits) {
+        result.fits.push_back(calibration);
+        if (calibration.fitted() > 0) result.changed.push_back(timing);
+      }
     }
     std::vector<std::optional<std::size_t>> next = timings_of(timings, now);
     if (next == taken) break;

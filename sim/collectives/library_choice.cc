@@ -399,8 +399,8 @@ LibraryCost cost_of_message(const CommunicationLibrary& library, Bytes bytes, Ho
   double least = 0;
   for (const ProtocolTiming& timing : library.timings) {
     if (timing.path != LibraryPath::kMessages || !timing.takes(bytes)) continue;
-    const LibraryCost cost =
-        cost_of(library, timing, {.bytes = bytes, .part = bytes, .piped = bytes, .sent = bytes}, links);
+    const LibraryCost cost = cost_of(
+        library, timing, {.bytes = bytes, .part = bytes, .piped = bytes, .sent = bytes}, links);
     const double seconds =
         to_seconds(cost.start + cost.hop[of_kind]) + cost.wire[of_kind] * seconds_of(bytes, link);
     if (best && seconds >= least) continue;

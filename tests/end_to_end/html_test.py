@@ -252,7 +252,7 @@ class RunPageTest(PageTest):
         page = self.open(self.run_of(MAIN_JOB)[0])
         x, y = page.value("""(() => { const place = document.querySelector('[data-figure=gantt]');
             place.scrollIntoView(); const box = place.getBoundingClientRect();
-            const at = echarts.getInstanceByDom(place).convertToPixel({xAxisIndex: 0, yAxisIndex: 0}, [30000, 0]);
+            const at = echarts.getInstanceByDom(place).convertToPixel({xAxisIndex: 0, yAxisIndex: 0}, [500, 0]);
             return [box.x + at[0], box.y + at[1] - 8]; })()""")
         page.move(x - 1, y)
         page.move(x, y)

@@ -72,12 +72,13 @@ class RunTest(StepsimTest):
         self.assertEqual(json.loads(mine.stdout)["step_time_s"], by_name["step_time_s"])
 
     def test_packets_pay_for_the_library_as_flows_do(self):
-        # One block on an idle node: queues cost less than 1 %, and nothing is faster than a flow.
+        # One block on an idle node: queues cost less than 1 %. Where messages overlap, first come first served may
+        # end before fair shares do, by next to nothing.
         result = stepsim("run", SMALL, "--set", "model.layers=1", "--set", "plan.global_batch=8",
                          "--fidelity", "all", "--json", "-")
         self.assertEqual(result.returncode, 0, result.stderr)
         times = {run["fidelity"]: run["step_time_s"] for run in json.loads(result.stdout)["runs"]}
-        self.assertGreater(times["packet"], times["flow"] * (1 - 1e-6))
+        self.assertGreater(times["packet"], times["flow"] * (1 - 1e-4))
         self.assertLess(times["packet"], times["flow"] * 1.01)
 
     def test_overrides_change_the_run(self):

@@ -20,7 +20,7 @@ namespace {
 constexpr double kRounding = 0.01;
 constexpr double kNeighbours = 0.25;
 constexpr double kAuto = 0.10;
-constexpr double kGranularity = 0.25;
+constexpr double kGranularity = 0.30;
 constexpr CollectiveOp kChecked[] = {CollectiveOp::kAllReduce,     CollectiveOp::kAllGather,
                                      CollectiveOp::kReduceScatter, CollectiveOp::kAllToAll,
                                      CollectiveOp::kBroadcast,     CollectiveOp::kReduce};

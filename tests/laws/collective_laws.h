@@ -7,7 +7,7 @@
 //   neighbours  sizes, and numbers of nodes, within 10 % of each other are within 25 % in time,
 //               unless the library leaves a protocol between them (`most_bytes`)
 //   auto        no algorithm that the library has is more than 10 % faster than `auto`
-//   granularity stepped is within 25 % of pipelined, where a ring, chain, tree or NVLS runs
+//   granularity stepped is within 30 % of pipelined, where a ring, chain, tree or NVLS runs
 //   link        twice the bandwidth of a kind of link never makes a collective slower
 //
 // The algorithms that a library has: ways_of() (sim/collectives/library_choice.h). Groups fill

@@ -184,8 +184,8 @@ class Plan(Part):
         chunks: Parts of the model on each rank, also called virtual stages.
         layout: Layers of each stage, in order: 7,8*14,7 is 7, then 14 times 8, then 7. 14*8 is also
             read as 14 stages of 8 layers where that makes as many stages as the pipeline has. balanced:
-            with which a step takes the least time by its bound, as equal stages or others; the chunks of
-            a rank count together.
+            with which a step takes the least time by its bound, as equal stages or others; the chunks
+            of a rank count together.
         microbatch_group: Interleaved schedules: micro-batches that a rank takes in turn on one chunk.
         memory_limit: zb_auto_1p, zb_auto_2p, zbv_auto and optimal: how many micro-batches x chunks a
             rank may have in flight.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Leaves packages in out/: those of Debian (stepsim, stepsim-mpi, stepsim-dev, python3-stepsim), and a folder as a tarball
-# that runs wherever it is unpacked, beside the C and C++ runtime alone. Builds what is not built.
+# that runs wherever it is unpacked, beside the C and C++ runtime alone. Installs what is missing, builds what is not built.
 #
 #   scripts/make_packages.sh [FOLDER]        FOLDER: instead of out/
 #   apt install ./out/stepsim_*.deb
@@ -9,6 +9,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${BUILD:-build/release}
 out=$(realpath --canonicalize-missing "${1:-out}")
+scripts/install_dependencies.sh --with-packages
+echo "== build (program, library, Python module)"
 if [[ ! -f $build/build.ninja ]] || ! grep --quiet 'STEPSIM_PYTHON:BOOL=ON' "$build/CMakeCache.txt"; then
   without_tests=()  # which need more packages; a build that has them keeps them
   [[ -f $build/CMakeCache.txt ]] || without_tests=(-DSTEPSIM_TESTS=OFF)

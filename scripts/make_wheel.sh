@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Packs the Python package as a wheel: out/stepsim-VERSION-cp311-cp311-linux_x86_64.whl. The catalog is in it,
-# and so are the shared libraries that it needs. Builds what is not built.
+# and so are the shared libraries that it needs. Installs what is missing, builds what is not built.
 #
 #   scripts/make_wheel.sh [FOLDER]           FOLDER: instead of out/
 #   BUILD=build/other scripts/make_wheel.sh
@@ -9,6 +9,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${BUILD:-build/release}
 out=$(realpath --canonicalize-missing "${1:-out}")
+scripts/install_dependencies.sh --with-packages
+echo "== build (Python module)"
 if [[ ! -f $build/build.ninja ]] || ! grep --quiet 'STEPSIM_PYTHON:BOOL=ON' "$build/CMakeCache.txt"; then
   without_tests=()  # which need more packages; a build that has them keeps them
   [[ -f $build/CMakeCache.txt ]] || without_tests=(-DSTEPSIM_TESTS=OFF)

@@ -2,7 +2,7 @@
 """Writes what measured training runs say into the repository: the tables of docs/accuracy.md, and the points of
 its picture (catalog/predictions/step_times.csv, which `stepsim figures` draws).
 
-    stepsim accuracy TABLE.csv --json FOLDER/TABLE.json     for each of the six tables
+    stepsim accuracy tests/reference/measured/training_runs_TABLE.csv --json FOLDER/TABLE.json     for each of the six
     scripts/write_accuracy_docs.py FOLDER
 
 The results are named calibration.json, public_validation.json, new_public.json, other_sources.json,

@@ -88,6 +88,11 @@ class NetworkReportsTest(StepsimTest):
         self.assertEqual(answer["algorithm"], "double-binary-tree")
         self.assertAlmostEqual(answer["time_s"] / 11.9e-3, 1, delta=0.1)
 
+    # Published configurations of all-reduces over slots of PCIe 4 imply 12.5 GB/s.
+    def test_slots_carry_headers(self):
+        answer = collective("all-reduce", "pcie-a100-8", "1GiB")
+        self.assertAlmostEqual(answer["bus_bandwidth_bytes_per_s"] / 12.5e9, 1, delta=0.1)
+
     # NVIDIA/nccl#1250: 1 : 0.48 : 0.25 with 1, 2 and 4 GPUs of two nodes.
     def test_trees_of_two_nodes_use_all_cards(self):
         one, two, four = (seconds("all-reduce", "dgx-h100-16", "1GB", "--dtype", "fp32", "--ranks", ranks)

@@ -16,14 +16,16 @@ void SteppedCollective::open(const CollectiveAlgorithm& algorithm, std::uint32_t
   lanes_.assign(std::size_t{endpoints_} * algorithm.lanes(), LaneState{});
   lanes_left_.assign(members, algorithm.lanes());
   under_way_.assign(members, 0);
-  received_.assign(endpoints_, false);
   busy_.assign(lanes_.size(), false);
   waiting_.clear();
   early_.clear();
+  overtook_.clear();
   blocked_.clear();
   for (std::uint32_t lane = 0; lane < algorithm.lanes(); ++lane) {
     for (std::uint32_t member = 0; member < endpoints_; ++member) {
       complete_rounds(LaneId(lane), MemberId(member));
+      LaneState& state = state_of(LaneId(lane), MemberId(member));
+      state.unbound = state.received;
     }
   }
 }
@@ -48,7 +50,6 @@ void SteppedCollective::post(MemberId member, Time now, Progress& progress) {
 void SteppedCollective::arrived(const CollectiveTransfer& transfer, Time now, Progress& progress) {
   send_waiting(transfer.lane, transfer.from, now, progress);
   note_arrival(transfer);
-  received_[transfer.to.index()] = true;
   receive(transfer.lane, transfer.round, transfer.to);
   if (gated_ || in_turn_) go_on(transfer.lane, transfer.from, now, progress);
   if (!(gated_ || in_turn_) || transfer.to != transfer.from)
@@ -128,12 +129,23 @@ void SteppedCollective::send(LaneId lane, MemberId from, const CollectiveMessage
   LaneState& state = state_of(lane, from);
   if (state.under_way++ == 0) state.oldest = state.sent;
   const std::size_t queue = queue_of(lane, from);
+  const bool begins = begins_with(lane, from);
   if (busy_[queue]) {
-    waiting_[queue].push_back({now, lane, state.sent, message, !received_[from.index()]});
+    waiting_[queue].push_back({now, lane, state.sent, message, begins});
     return;
   }
   busy_[queue] = !queues_;
-  progress.sends.push_back({lane, state.sent, from, message, Duration(), !received_[from.index()]});
+  progress.sends.push_back({lane, state.sent, from, message, Duration(), begins});
+}
+
+// By the algorithm alone: what has arrived by now may depend on the order of one instant.
+bool SteppedCollective::begins_with(LaneId lane, MemberId member) {
+  const LaneState& state = state_of(lane, member);
+  if (state.sent > state.unbound) return false;
+  if (!gated_) return true;
+  gates_.clear();
+  algorithm_->gates(lane.index(), state.sent, member.index(), gates_);
+  return gates_.empty();
 }
 
 // Sends what has waited for the member's message that has arrived, if there is anything.
@@ -154,10 +166,26 @@ void SteppedCollective::send_waiting(LaneId lane, MemberId from, Time now, Progr
 
 void SteppedCollective::note_arrival(const CollectiveTransfer& transfer) {
   LaneState& sender = state_of(transfer.lane, transfer.from);
-  if (--sender.under_way == 0 || sender.oldest != transfer.round) return;
+  const auto is_of_sender = [&](const Early& early) {
+    return early.lane == transfer.lane && early.member == transfer.from;
+  };
+  if (--sender.under_way == 0) {
+    if (!overtook_.empty()) std::erase_if(overtook_, is_of_sender);
+    return;
+  }
+  if (sender.oldest != transfer.round) {
+    overtook_.push_back({transfer.lane, transfer.from, transfer.round});
+    return;
+  }
+  const auto has_arrived = [&](std::uint32_t round) {
+    return std::erase_if(overtook_, [&](const Early& early) {
+             return is_of_sender(early) && early.round == round;
+           }) > 0;
+  };
   do {
     ++sender.oldest;
-  } while (!algorithm_->message(transfer.lane.index(), sender.oldest, transfer.from.index()));
+  } while (!algorithm_->message(transfer.lane.index(), sender.oldest, transfer.from.index()) ||
+           has_arrived(sender.oldest));
 }
 
 void SteppedCollective::receive(LaneId lane, std::uint32_t round, MemberId member) {

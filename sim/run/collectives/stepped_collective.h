@@ -45,7 +45,7 @@ class SteppedCollective {
     MemberId from;
     CollectiveMessage message;
     Duration waited{};    // since it could have been sent
-    bool begins = false;  // the member has received nothing so far
+    bool begins = false;  // it waits for nothing that the member receives
   };
   struct Progress {
     std::vector<Send> sends;
@@ -77,6 +77,7 @@ class SteppedCollective {
     std::uint32_t received = 0;  // rounds for which everything has arrived, or that receive nothing
     std::uint32_t arrived = 0;   // messages that arrived for round `received`
     std::uint32_t early = 0;     // messages of later rounds, held in early_
+    std::uint32_t unbound = 0;   // the last round whose message waits for no receipt
     std::uint32_t under_way = 0;  // messages that were handed over and have not arrived
     std::uint32_t oldest = 0;     // round of the first of them
     bool stopped = false;         // its message waits for the receiver, or there is nothing to do
@@ -110,6 +111,7 @@ class SteppedCollective {
   bool waits_at_gate(LaneId lane, std::uint32_t round, MemberId member);
   void send(LaneId lane, MemberId from, const CollectiveMessage& message, Time now,
             Progress& progress);
+  bool begins_with(LaneId lane, MemberId member);
   void send_waiting(LaneId lane, MemberId from, Time now, Progress& progress);
   void note_arrival(const CollectiveTransfer& transfer);
   std::size_t queue_of(LaneId lane, MemberId from) const {
@@ -129,12 +131,12 @@ class SteppedCollective {
   std::vector<LaneState> lanes_;           // by lane and endpoint
   std::vector<std::uint32_t> lanes_left_;  // by member
   std::vector<std::uint32_t> under_way_;   // by member: its messages that have not arrived
-  std::vector<bool> received_;             // by endpoint: anything at all
   // Both by queue and endpoint: whether a message moves, and those behind it, which are looked up
   // and never iterated.
   std::vector<bool> busy_;
   std::unordered_map<std::size_t, std::deque<Waiting>> waiting_;
   std::vector<Early> early_;
+  std::vector<Early> overtook_;  // arrived before an older message of their sender and lane
   std::vector<Blocked> blocked_;
   std::vector<Blocked> unblocked_;  // scratch
   std::vector<LaneGate> gates_;     // scratch

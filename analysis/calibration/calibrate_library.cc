@@ -235,10 +235,13 @@ LibraryCalibration calibrate_library(const std::vector<CollectiveTiming>& timing
   CommunicationLibrary now = library;
   std::map<std::size_t, Calibration> fits;  // by timing
   std::optional<double> least;
+  // A row tells each way that it has taken that it is no faster.
+  std::vector<std::vector<std::size_t>> rows_of(library.timings.size());
   for (int round = 0; round < kMostRounds; ++round) {
-    std::vector<std::vector<std::size_t>> rows_of(library.timings.size());
     for (std::size_t row = 0; row < taken.size(); ++row) {
-      if (taken[row]) rows_of[*taken[row]].push_back(row);
+      if (!taken[row]) continue;
+      std::vector<std::size_t>& rows = rows_of[*taken[row]];
+      if (std::ranges::find(rows, row) == rows.end()) rows.push_back(row);
     }
     for (std::size_t timing = 0; timing < rows_of.size(); ++timing) {
       if (rows_of[timing].empty()) continue;

@@ -1,8 +1,8 @@
 // Fits the timings of a communication library (sim/collectives/library.h) to measured collectives:
 // each path and protocol by itself, to the rows that run with it: those for which it is the fastest
-// (library_choice.h). With new constants others may be the fastest, so the rows are dealt out and
-// fitted again, to the rows of earlier rounds too, until none changes its way, at most eight times. The round with the least error
-// counts.
+// (library_choice.h). With new constants others may be the fastest, so the rows are dealt out
+// again, and each is fitted to the rows of earlier rounds too, until none changes its way, at most
+// eight times. The round with the least error counts.
 //
 // Hops are fitted for the wires that they go over in the rows: inside a node, over the network. LL
 // and LL128 send flags with the data, so LL128 gets no more than 120 of 128 bytes of a link.

@@ -243,7 +243,7 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
 
   const std::vector<Hardware> hardware = load_hardware();
   std::vector<AccuracyRow> rows;
-  const RememberedInterrupt interrupt;
+  RememberedInterrupt interrupt;
   const std::function<bool()> session_goes_on = asks_session();
   for (const CsvTable& table : tables) {
     ProgressLine progress;
@@ -257,6 +257,7 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
          .change_chip = {},
          .progress =
              [&](std::size_t done, std::size_t all) {
+               if (done > 0 && done < all) interrupt.begin();
                if (!progress.is_due()) return true;
                progress.show(fmt::format("{}: {} of {} records", table.file, done, all));
                return true;

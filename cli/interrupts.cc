@@ -89,16 +89,17 @@ void set_interrupt_words(std::string_view words) {
   size_of_words = size;
 }
 
-RememberedInterrupt::RememberedInterrupt() {
-  remembered = 0;
-}
-
 RememberedInterrupt::~RememberedInterrupt() {
   remembered = kNotRemembered;
 }
 
+void RememberedInterrupt::begin() {
+  int none = kNotRemembered;
+  remembered.compare_exchange_strong(none, 0);
+}
+
 int RememberedInterrupt::signal() const {
-  return remembered;
+  return std::max(remembered.load(), 0);
 }
 
 HeldInterrupts::HeldInterrupts() {

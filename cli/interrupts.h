@@ -20,16 +20,17 @@ void catch_interrupts();
 // Without it, it says whether files were written.
 void set_interrupt_words(std::string_view words);
 
-// While one lives, the first interrupt is only remembered, for work that writes what is done when
-// it comes; the next one ends the process. There is one at a time.
+// From begin() until it dies, the first interrupt is only remembered, for work that writes what is
+// done when it comes; the next one ends the process. There is one at a time. Any thread may ask.
 class RememberedInterrupt {
  public:
-  RememberedInterrupt();
+  RememberedInterrupt() = default;
   ~RememberedInterrupt();
   RememberedInterrupt(const RememberedInterrupt&) = delete;
   RememberedInterrupt& operator=(const RememberedInterrupt&) = delete;
 
-  // Returns the signal that came; 0: none. Any thread may ask.
+  void begin();
+  // Returns the signal that came; 0: none.
   int signal() const;
 };
 

@@ -101,7 +101,7 @@ std::string json_of(const std::vector<AccuracyRow>& rows) {
 }
 
 // Returns both ends of a long name.
-std::string shortened(const std::string& text, std::size_t width) {
+std::string without_middle(const std::string& text, std::size_t width) {
   if (text.size() <= width) return text;
   const std::size_t head = (width - 3) / 2;
   return text.substr(0, head) + "..." + text.substr(text.size() - (width - 3 - head));
@@ -118,8 +118,8 @@ std::string rows_table(const std::vector<AccuracyRow>& rows) {
   std::string text = fmt::format("{:<44} {:<16} {:<{}} {:>12} {:>12} {:>9}\n", "row", "chip",
                                  "metric", width, "measured", "predicted", "error");
   for (const AccuracyRow& row : rows) {
-    text += fmt::format("{:<44} {:<16} {:<{}} {:>12.5g} ", shortened(row.id, 44),
-                        shortened(row.chip, 16), row.metric, width, row.measured);
+    text += fmt::format("{:<44} {:<16} {:<{}} {:>12.5g} ", without_middle(row.id, 44),
+                        without_middle(row.chip, 16), row.metric, width, row.measured);
     text += row.predicted
                 ? fmt::format("{:>12.5g} {:>+7.1f} %", *row.predicted, 100 * row.relative_error())
                 : "skipped: " + row.skipped;
@@ -137,9 +137,10 @@ std::string summary_table(const std::vector<AccuracyRow>& rows) {
       fmt::format("{:<44} {:<{}} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "source", "metric", width,
                   "rows", "skipped", "median", "p90", "mean", "covered");
   for (const AccuracySummary& line : summarise(rows)) {
-    text += fmt::format("{:<44} {:<{}} {:>6} {:>8} ",
-                        shortened(line.source_id + (line.under_specified ? " (grade C)" : ""), 44),
-                        line.metric, width, line.rows, line.skipped);
+    text +=
+        fmt::format("{:<44} {:<{}} {:>6} {:>8} ",
+                    without_middle(line.source_id + (line.under_specified ? " (grade C)" : ""), 44),
+                    line.metric, width, line.rows, line.skipped);
     text += line.rows == 0 ? std::string("       -        -        -")
                            : fmt::format("{:>6.1f} % {:>6.1f} % {:>+6.1f} %",
                                          100 * line.median_absolute_relative_error,

@@ -72,7 +72,7 @@ std::vector<std::string> values_of(const ListedOption& option) {
 }
 
 // Returns what may stand as the first word behind a subcommand, as far as tables know it.
-std::vector<std::string> words_of(const Subcommand& subcommand) {
+std::vector<std::string> completed_words(const Subcommand& subcommand) {
   if (subcommand.names != nullptr) return subcommand.names();
   const bool is_of_experiment = subcommand.arguments.starts_with("EXPERIMENT");
   if (is_of_experiment) return list(CatalogKind::kExperiment);
@@ -168,7 +168,7 @@ std::string bash_case(const Subcommand& subcommand) {
   return fmt::format(
       "    {})\n      case \"$previous\" in\n{}        *) words=\"{} {}\" ;;\n      esac\n      "
       ";;\n",
-      subcommand.name, values, words_text(flags), words_text(words_of(subcommand)));
+      subcommand.name, values, words_text(flags), words_text(completed_words(subcommand)));
 }
 
 std::string bash_completion() {
@@ -231,7 +231,7 @@ std::string zsh_case(const Subcommand& subcommand) {
     }
     text += "'";
   }
-  const std::vector<std::string> words = words_of(subcommand);
+  const std::vector<std::string> words = completed_words(subcommand);
   text += words.empty() ? " \\\n        '*:file:_files'"
                         : fmt::format(" \\\n        '1:{}:({})' '*:file:_files'",
                                       zsh_text(subcommand.name), words_text(words));

@@ -32,7 +32,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr std::size_t kListed = 5;  // flows and links shown in the table
+constexpr std::size_t kListedFlows = 5;  // flows and links shown in the table
 
 // A packet simulation of more than kMostPacketHops needs --yes. kPacketHopsPerSecond is the speed
 // of one core.
@@ -197,7 +197,7 @@ template <typename Value>
 std::vector<std::uint32_t> largest(std::size_t count, Value value) {
   std::vector<std::uint32_t> numbers(count);
   for (std::uint32_t i = 0; i < count; ++i) numbers[i] = i;
-  const std::size_t listed = std::min(count, kListed);
+  const std::size_t listed = std::min(count, kListedFlows);
   std::partial_sort(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(listed),
                     numbers.end(), [&](std::uint32_t a, std::uint32_t b) {
                       return value(a) != value(b) ? value(a) > value(b) : a < b;

@@ -38,7 +38,7 @@ endif()
 if(TARGET stepsim_python)
   stepsim_install_licence(python python3-stepsim)
 endif()
-install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md ${PROJECT_SOURCE_DIR}/THIRD_PARTY.md
   DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/stepsim COMPONENT program)
 
 # Apache ECharts is in the program (pages/), and its licence beside it.
@@ -48,6 +48,15 @@ if(STEPSIM_ECHARTS)
       RENAME echarts-${file} COMPONENT program)
   endforeach()
 endif()
+
+# Of libraries that are headers, code is in the program too: their licences, as Debian installs them.
+foreach(headers nlohmann-json3-dev libtomlplusplus-dev libboost-graph-dev)
+  set(licence /usr/share/doc/${headers}/copyright)
+  if(EXISTS ${licence})
+    install(FILES ${licence} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/stepsim RENAME ${headers}-copyright
+      COMPONENT program)
+  endif()
+endforeach()
 
 # ---- the library ----
 

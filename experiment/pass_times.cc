@@ -43,7 +43,7 @@ PassTimes::PassTimes(Experiment experiment, Cluster cluster, ExperimentOptions o
       mixing_(experiment_.model, shard_of(experiment_.plan, {}), experiment_.plan.cached()) {}
 
 Duration PassTimes::of(const RequestBatch& batch) {
-  if (precision_ == Precision::kExact) return simulated(batch);
+  if (precision_ == Precision::kEveryBatch) return simulated(batch);
   if (!is_sum(batch)) return whole(batch);
   const std::int64_t outputs = batch.outputs();
   Duration time = mixing(batch);

@@ -32,7 +32,7 @@
 // P, D and G are simulated where they are asked for, and interpolated between points n and 2 n or
 // nearer once two passes in between were simulated that the line misses by at most `kMostError`: in
 // wide intervals one whose matmuls just begin a tile, and one whose matmuls fill theirs.
-// Precision::kExact simulates every batch.
+// Precision::kEveryBatch simulates every batch.
 //
 // REQUIRES of the experiment: a plan of inference without problems; of batches, with context ranks:
 // no group generates. Not thread-safe.
@@ -56,7 +56,7 @@ namespace stepsim {
 
 class PassTimes {
  public:
-  enum class Precision : std::uint8_t { kInterpolated, kExact };
+  enum class Precision : std::uint8_t { kInterpolated, kEveryBatch };
   static constexpr double kMostError = 0.002;  // of a time
 
   // All three are copied.

@@ -22,6 +22,11 @@ python=$(sed -n 's/^Python3_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
 stage=$(mktemp --directory)
 trap 'rm -rf "$stage"' EXIT
 cp -r "$build/python/stepsim" bindings/setup.py LICENSE "$stage/"
+# Of libraries that are headers, code is in the module too.
+for headers in nlohmann-json3-dev libtomlplusplus-dev libboost-graph-dev pybind11-dev; do
+  licence="/usr/share/doc/$headers/copyright"
+  if [[ -f "$licence" ]]; then cp "$licence" "$stage/LICENSE.$headers"; fi
+done
 cp docs/python.md "$stage/README.md"
 cp "$build"/portable/python/_core.*.so "$stage/stepsim/"
 rm -rf "$stage/stepsim/__pycache__"

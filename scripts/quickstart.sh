@@ -28,8 +28,11 @@ cat <<END
   result    out/$job.json
   report    $report
   trace     out/$job.trace.json.gz: open it at https://ui.perfetto.dev ("Open trace file")
-  another   build/release/stepsim run $job --set plan.zero=0
-            build/release/stepsim run --model llama3-8b --cluster dgx-h100-8 \\
-              --plan tp=2,dp=4,microbatch=1,global-batch=64,sequence=8192,zero=1
-  more      build/release/stepsim help, build/release/stepsim catalog
+
+== three things to try
+  faster memory      build/release/stepsim run $job --set cluster.chip.memory_bandwidth=4.8TB/s
+  the best plan      build/release/stepsim search --model llama3-8b --cluster dgx-h100-8 --global-batch 64 --sequence 8192
+  the network alone  build/release/stepsim collective all-reduce --cluster dgx-h100-64 --sweep 1MiB:64MiB
+
+  more               README.md, docs/first-steps.md, and help: build/release/stepsim
 END

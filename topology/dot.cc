@@ -90,8 +90,8 @@ std::string pattern_of(std::string_view name) {
   return pattern;
 }
 
-// Shape is a node of the drawing: one node of the fabric, or several together.
-struct Shape {
+// DrawnNode is a node of the drawing: one node of the fabric, or several together.
+struct DrawnNode {
   std::string label;
   NodeKind kind = NodeKind::kChip;
   Reach reach;
@@ -415,7 +415,7 @@ class Drawing {
     if (is_thinned_)
       text += "<br/>thinned: \"2-14\" are all places between the second and the last one";
     const bool has_more = std::ranges::any_of(
-        shapes_, [](const Shape& shape) { return shape.label.ends_with(" more"); });
+        shapes_, [](const DrawnNode& shape) { return shape.label.ends_with(" more"); });
     if (has_more) text += "<br/>more: as those beside them, connected alike";
     text += "<br/>";
     std::size_t named = 0;
@@ -492,7 +492,7 @@ class Drawing {
   }
 
   void add_shape(std::size_t i, std::string_view indent, const std::string& frame) {
-    const Shape& shape = shapes_[i];
+    const DrawnNode& shape = shapes_[i];
     std::string label = shape.label;
     if (!frame.empty() && label.starts_with(frame + ".")) label.erase(0, frame.size() + 1);
     if (is_torus_) label = without_chip(label);
@@ -554,7 +554,7 @@ class Drawing {
   }
 
   // Returns whether two shapes are neighbours on the grid, or a host and its chip.
-  bool is_short(const Shape& a, const Shape& b) const {
+  bool is_short(const DrawnNode& a, const DrawnNode& b) const {
     if (a.reach.hops > 0 || b.reach.hops > 0) return true;
     int apart = 0;
     for (std::size_t axis = 0; axis < a.at.size(); ++axis) {
@@ -618,7 +618,7 @@ class Drawing {
   std::size_t box_levels_ = 0;
   bool is_thinned_ = false;
   std::vector<std::vector<bool>> elided_;  // by levels inside and number of the group
-  std::vector<Shape> shapes_;
+  std::vector<DrawnNode> shapes_;
   std::vector<std::size_t> shape_of_;  // by node
   std::map<std::pair<std::size_t, std::size_t>, Line> lines_;
   std::map<Bandwidth, std::string_view> colors_;

@@ -16,7 +16,7 @@ namespace {
 constexpr double kMargin = 16;
 constexpr double kNames = 120;  // room for the names of ranks
 constexpr double kSliceHeight = 22;
-constexpr double kCurveHeight = 26;
+constexpr double kMemoryHeight = 26;
 constexpr double kRowGap = 8;
 constexpr double kLetter = 6.6;      // width of a letter of a label
 constexpr double kLeastWidth = 760;  // of the drawing between its margins
@@ -154,12 +154,12 @@ class TimelineDrawing {
   }
 
   double curve(const PlottedRank& rank, double y) {
-    const double bottom = y + kCurveHeight;
+    const double bottom = y + kMemoryHeight;
     body_ += fmt::format("<path d=\"M{:.2f} {}H{:.2f}\" stroke=\"#d0d7de\" fill=\"none\"/>\n",
                          x_of(Time{}), bottom, x_of(plot_.end));
     std::string path;
     for (const auto& [at, held] : rank.holds) {
-      const double height = most_ > 0 ? kCurveHeight * held / most_ : 0;
+      const double height = most_ > 0 ? kMemoryHeight * held / most_ : 0;
       path += path.empty() ? fmt::format("M{:.2f} {:.2f}", x_of(at), bottom - height)
                            : fmt::format("H{:.2f}V{:.2f}", x_of(at), bottom - height);
     }

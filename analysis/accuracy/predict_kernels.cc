@@ -23,8 +23,6 @@ std::string_view first_word(std::string_view text) {
   return text.substr(0, text.find_first_of(" /,"));
 }
 
-using Reading = MeasuredKernel;
-
 // Kernels of up to so many values and multiplications have times and bytes that fit in 64 bits.
 constexpr double kMostWork = 0x1p55;
 
@@ -38,8 +36,8 @@ bool can_be_timed(std::initializer_list<std::int64_t> sizes) {
 
 const char* const kNoSizes = "the sizes must be at least 1, and their product at most 2^55";
 
-Reading read_gemm(const CsvTable& table, std::size_t record, DataType type,
-                  std::optional<DataType> weights) {
+MeasuredKernel read_gemm(const CsvTable& table, std::size_t record, DataType type,
+                         std::optional<DataType> weights) {
   const std::string_view op = table.at(record, "op");
   if (op.find("grouped") != std::string_view::npos) {
     return {.kernel = {}, .problem = "grouped matmuls are several kernels of unknown sizes"};
@@ -53,13 +51,13 @@ Reading read_gemm(const CsvTable& table, std::size_t record, DataType type,
   const DataType result = size_of(type) == Bytes(1) ? DataType::kBf16 : type;
   const Kernel kernel = matmul("gemm", {.operands = type, .result = result, .weights = weights},
                                {.m = *m, .n = *n, .k = *k});
-  Reading reading{.kernel = kernel, .problem = {}};
+  MeasuredKernel reading{.kernel = kernel, .problem = {}};
   // The source times the kernel that makes the 16-bit input narrow with the matmul.
   if (op == "gemm" && size_of(type) < size_of(DataType::kBf16)) reading.quantized = *m * *k;
   return reading;
 }
 
-Reading read_attention(const CsvTable& table, std::size_t record, DataType type) {
+MeasuredKernel read_attention(const CsvTable& table, std::size_t record, DataType type) {
   const auto heads = table.integer(record, "heads");
   const auto kv_heads = table.integer(record, "kv_heads");
   const auto queries = table.integer(record, "seq_q");
@@ -163,7 +161,7 @@ std::vector<AccuracyRow> predict_kernels(const CsvTable& table,
       finish("the catalog has no chip for this hardware");
       continue;
     }
-    const Reading reading = read_kernel(table, record);
+    const MeasuredKernel reading = read_kernel(table, record);
     if (!reading.kernel) {
       finish(reading.problem);
       continue;

@@ -51,7 +51,7 @@ std::int64_t chips_of_box(std::string_view axes) {
   return chips;
 }
 
-SliceCluster refused(std::string problem) {
+SliceCluster refused_slice(std::string problem) {
   return {.name = {}, .problem = std::move(problem)};
 }
 
@@ -77,21 +77,21 @@ SliceWords slice_words(std::string_view inside, std::string_view between) {
 
 SliceCluster slice_cluster(const Hardware& hardware, const SliceWords& words, std::int64_t chips) {
   if (words.slices > kMostSlices || chips % words.slices != 0) {
-    return refused(fmt::format("{} chips are not {} equal slices", chips, words.slices));
+    return refused_slice(fmt::format("{} chips are not {} equal slices", chips, words.slices));
   }
   const std::int64_t of_slice = chips / words.slices;
   if (words.cores && *words.cores != of_slice * hardware.cores_per_chip) {
-    return refused(fmt::format("the slice of {} cores or chips is not the {} chips of the run",
-                               *words.cores, of_slice));
+    return refused_slice(fmt::format(
+        "the slice of {} cores or chips is not the {} chips of the run", *words.cores, of_slice));
   }
   if (!words.axes.empty() && chips_of_box(words.axes) != of_slice) {
-    return refused(
+    return refused_slice(
         fmt::format("the slice {} does not have the {} chips of the run", words.axes, of_slice));
   }
   const std::string size = words.axes.empty() ? std::to_string(of_slice) : words.axes;
   if (words.slices == 1) return {.name = hardware.cluster + "-" + size, .problem = {}};
   if (hardware.multislice.empty()) {
-    return refused("the catalog has no family of several slices of " + hardware.chip);
+    return refused_slice("the catalog has no family of several slices of " + hardware.chip);
   }
   return {.name = fmt::format("{}-{}x{}", hardware.multislice, words.slices, size), .problem = {}};
 }

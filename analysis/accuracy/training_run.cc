@@ -106,12 +106,12 @@ void pad_vocabulary(const Software& software, std::int64_t tensor_ranks, ModelSp
 
 // Returns the product of the axes; 0 if dp is not given.
 std::int64_t ranks_of(RowReader& row) {
-  constexpr std::int64_t kMostRanks = 1 << 20;
+  constexpr std::int64_t kMostTogether = 1 << 20;
   std::int64_t ranks = row.integer_or("dp", 0);
   for (const char* axis : {"tp", "cp", "pp"}) {
     ranks *= row.integer_or(axis, 1);
-    if (ranks <= kMostRanks) continue;
-    row.fail("tp x cp x pp x dp must be at most " + std::to_string(kMostRanks) + " ranks");
+    if (ranks <= kMostTogether) continue;
+    row.fail("tp x cp x pp x dp must be at most " + std::to_string(kMostTogether) + " ranks");
     return 0;
   }
   return ranks;

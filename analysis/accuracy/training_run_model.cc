@@ -16,7 +16,7 @@
 namespace stepsim {
 namespace {
 
-bool is_digit(char letter) {
+bool is_decimal(char letter) {
   return letter >= '0' && letter <= '9';
 }
 
@@ -26,7 +26,7 @@ bool names_it(std::string_view name, std::string_view part) {
   const std::size_t at = name.find(part);
   if (at == std::string_view::npos || part.empty()) return false;
   const std::string_view rest = name.substr(at + part.size());
-  return rest.empty() || !is_digit(part.back()) || !is_digit(rest.front());
+  return rest.empty() || !is_decimal(part.back()) || !is_decimal(rest.front());
 }
 
 // Returns the letters and digits of a name, and of its first words alone: in "DeepSeek-V3 671B" no
@@ -77,7 +77,7 @@ std::optional<std::int64_t> last_number(std::string_view text) {
   if (text.ends_with(kRouted)) text.remove_suffix(kRouted.size());
   while (text.ends_with(' ')) text.remove_suffix(1);
   std::size_t begin = text.size();
-  while (begin > 0 && is_digit(text[begin - 1])) --begin;
+  while (begin > 0 && is_decimal(text[begin - 1])) --begin;
   return number_in<std::int64_t>(text.substr(begin));
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr int kMostEvaluations = 3000;  // of one search
 constexpr double kLeastProgress = 1e-5;
 constexpr int kMostRestarts = 10;
-constexpr int kMostRounds = 100;  // of last digits
+constexpr int kMostDigitRounds = 100;  // of last digits
 constexpr double kNotBetter = 1e-12;
 
 using Values = std::vector<double>;
@@ -92,7 +92,7 @@ class FreeSearch {
     }
     double least = mean_error(problem_, values);
     bool is_better = true;
-    for (int round = 0; is_better && round < kMostRounds; ++round) {
+    for (int round = 0; is_better && round < kMostDigitRounds; ++round) {
       is_better = false;
       for (const std::size_t i : free_) {
         for (const bool up : {true, false}) {

@@ -8,7 +8,7 @@ namespace stepsim {
 namespace {
 
 constexpr std::size_t kListedSlow = 3;
-constexpr std::int64_t kSlower = 200;  // one part in so many
+constexpr std::int64_t kSlowerPart = 200;  // one part in so many
 
 // Adds `more` to `sum`.
 void accumulate_parts(const Breakdown& more, Breakdown& sum) {
@@ -68,7 +68,7 @@ RankSpread rank_spread(const OpGraph& graph, const SimulationResult& result) {
   for (std::uint32_t rank = 0; rank < result.breakdowns.size(); ++rank) {
     const Breakdown own = divided(result.breakdowns[rank], steps);
     const Breakdown& mean = stages.at(graph.ranks[rank].pp).mean;
-    if (own.compute <= mean.compute + mean.compute / kSlower) continue;
+    if (own.compute <= mean.compute + mean.compute / kSlowerPart) continue;
     spread.slow.push_back({.rank = RankId(rank),
                            .compute = own.compute,
                            .of_stage = mean.compute,

@@ -11,7 +11,7 @@
 namespace stepsim {
 namespace {
 
-constexpr double kCard = 50e9;
+constexpr double kNodeCard = 50e9;
 constexpr double kSummedArray = 1 << 30;
 
 CollectiveWork all_reduce(AlgorithmChoice algorithm) {
@@ -58,7 +58,7 @@ double over_leaves(const Laboratory& laboratory, AlgorithmChoice algorithm) {
   spec.leaves = 4;
   spec.hosts_per_leaf = 8;
   spec.spines = 1;
-  spec.host_bandwidth = Bandwidth(kCard);
+  spec.host_bandwidth = Bandwidth(kNodeCard);
   const Cluster cluster = cluster_of(spec);
   return laboratory.seconds(collective_graph(all_chips(cluster), all_reduce(algorithm)), cluster);
 }

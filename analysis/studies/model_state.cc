@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t kLayers = 80;
 constexpr std::int64_t kWidth = 8192;
 constexpr std::int64_t kMlpWidth = 53248;
-constexpr double kParameters = 2.0 * kLayers * kWidth * kMlpWidth;
+constexpr double kStateParameters = 2.0 * kLayers * kWidth * kMlpWidth;
 
 StackStep replicas(std::int64_t ranks, int zero) {
   StackStep step{.mlp_width = kMlpWidth, .layers = kLayers, .tokens = 128};
@@ -47,12 +47,13 @@ struct ZeroStage {
   const char* state;  // id of the formula
   double passes;      // passes in F5
 };
-constexpr ZeroStage kStages[] = {
+constexpr ZeroStage kZeroStages[] = {
     {0, "F1", 2}, {1, "F1.zero1", 2}, {2, "F1.zero2", 2}, {3, "F1.zero3", 3}};
 
 void add_sent(std::vector<StudyRow>& rows, const ZeroStage& zero, std::int64_t ranks) {
   const double predicted = predict(
-      "F5", {{"V", 2 * kParameters}, {"n", static_cast<double>(ranks)}, {"passes", zero.passes}});
+      "F5",
+      {{"V", 2 * kStateParameters}, {"n", static_cast<double>(ranks)}, {"passes", zero.passes}});
   const std::string name = "zero" + std::to_string(zero.stage) + "-n" + std::to_string(ranks);
   const auto row = [&](std::string id, std::string regime, double difference, std::string why,
                        const StackStep& step) {
@@ -82,7 +83,7 @@ void add_sent(std::vector<StudyRow>& rows, const ZeroStage& zero, std::int64_t r
 }
 
 void add_state(std::vector<StudyRow>& rows, const ZeroStage& zero, std::int64_t ranks) {
-  FormulaValues values = {{"P", kParameters}};
+  FormulaValues values = {{"P", kStateParameters}};
   if (zero.stage > 0) values["n"] = static_cast<double>(ranks);
   StackStep step = replicas(ranks, zero.stage);
   step.optimizer = true;
@@ -102,7 +103,7 @@ void add_state(std::vector<StudyRow>& rows, const ZeroStage& zero, std::int64_t 
 
 std::vector<StudyRow> zero_rows() {
   std::vector<StudyRow> rows;
-  for (const ZeroStage& zero : kStages) {
+  for (const ZeroStage& zero : kZeroStages) {
     for (const std::int64_t ranks : {8, 64}) {
       add_sent(rows, zero, ranks);
       add_state(rows, zero, ranks);
@@ -117,7 +118,7 @@ std::vector<StudyRow> zero_rows() {
          .formula = "F8",
          .regime = "gathered weights at the peak, prefetch " + std::to_string(prefetch),
          .predicted =
-             predict("F8", {{"P", kParameters}, {"L", kLayers}, {"blocks", 1.0 + prefetch}}),
+             predict("F8", {{"P", kStateParameters}, {"L", kLayers}, {"blocks", 1.0 + prefetch}}),
          .unit = "B",
          .expected = around(0, kToTheLastDigit),
          .why = "the computing layer and those gathered ahead",
@@ -129,40 +130,41 @@ std::vector<StudyRow> zero_rows() {
   // of the 3. All 80 layers are then whole at the end of the forward.
   StackStep kept = replicas(8, 3);
   kept.plan.reshard_after_forward = false;
-  rows.push_back({.id = "sent-zero3-kept-n8",
-                  .formula = "F5",
-                  .regime = "bytes that a rank sends, ZeRO-3 that keeps what it gathered",
-                  .predicted = predict("F5", {{"V", 2 * kParameters}, {"n", 8}, {"passes", 3}}),
-                  .unit = "B",
-                  .expected = around(2.0 / 3 - 1, kToTheLastDigit),
-                  .why = "the backward needs no second gather: 2 passes, as without ZeRO",
-                  .simulate = [kept](const Laboratory& laboratory) {
-                    return sent_by_a_rank(run(laboratory, kept), Axis::kData, 8);
-                  }});
-  rows.push_back({.id = "gathered-kept",
-                  .formula = "F8",
-                  .regime = "gathered weights at the peak of that",
-                  .predicted = predict("F8", {{"P", kParameters}, {"L", kLayers}, {"blocks", 2}}),
-                  .unit = "B",
-                  .expected = around(kLayers / 2.0 - 1, kToTheLastDigit * kLayers),
-                  .why = "the price: all 80 layers stay gathered until their backward, not two",
-                  .simulate = [kept](const Laboratory& laboratory) {
-                    return of(run(laboratory, kept).memory_peaks[0],
-                              MemoryCategory::kGatheredParameters);
-                  }});
+  rows.push_back(
+      {.id = "sent-zero3-kept-n8",
+       .formula = "F5",
+       .regime = "bytes that a rank sends, ZeRO-3 that keeps what it gathered",
+       .predicted = predict("F5", {{"V", 2 * kStateParameters}, {"n", 8}, {"passes", 3}}),
+       .unit = "B",
+       .expected = around(2.0 / 3 - 1, kToTheLastDigit),
+       .why = "the backward needs no second gather: 2 passes, as without ZeRO",
+       .simulate = [kept](const Laboratory& laboratory) {
+         return sent_by_a_rank(run(laboratory, kept), Axis::kData, 8);
+       }});
+  rows.push_back(
+      {.id = "gathered-kept",
+       .formula = "F8",
+       .regime = "gathered weights at the peak of that",
+       .predicted = predict("F8", {{"P", kStateParameters}, {"L", kLayers}, {"blocks", 2}}),
+       .unit = "B",
+       .expected = around(kLayers / 2.0 - 1, kToTheLastDigit * kLayers),
+       .why = "the price: all 80 layers stay gathered until their backward, not two",
+       .simulate = [kept](const Laboratory& laboratory) {
+         return of(run(laboratory, kept).memory_peaks[0], MemoryCategory::kGatheredParameters);
+       }});
   return rows;
 }
 
 // ---- S35 ----
 
 constexpr std::int64_t kPipelineStages = 8;
-constexpr std::int64_t kMicrobatches = 32;
+constexpr std::int64_t kStateMicrobatches = 32;
 constexpr std::int64_t kReplicas = 64;
 
 // Each stage is on a plane of 8x8 chips, with the next stage beside it.
 StackStep in_pipeline(int zero) {
   StackStep step{.width = 4096, .mlp_width = 16384, .layers = 16, .tokens = 512};
-  step.microbatches = kMicrobatches;
+  step.microbatches = kStateMicrobatches;
   step.slice = {8, 8, 8};
   step.plan.pp = kPipelineStages;
   step.plan.dp = kReplicas;
@@ -178,7 +180,7 @@ StackStep in_pipeline(int zero) {
 double zero1_step_by_hand(double slot, double stage_bytes) {
   const double t = 2.0 * 512 * 4096 / kV5pLink;
   const double bubble = 7 * (slot + 2 * t) + 12 * t + 3 * 14 * t;
-  return kMicrobatches * slot + bubble + 2 * 63.0 / 64 * stage_bytes / (2 * kV5pAxis);
+  return kStateMicrobatches * slot + bubble + 2 * 63.0 / 64 * stage_bytes / (2 * kV5pAxis);
 }
 
 std::vector<StudyRow> pipeline_rows() {
@@ -197,14 +199,14 @@ std::vector<StudyRow> pipeline_rows() {
                   .predicted = once,
                   .unit = "B",
                   // Weights are gathered and gradients reduced in every micro-batch: 32 times.
-                  .expected = around(kMicrobatches - 1, kToTheLastDigit * kMicrobatches),
+                  .expected = around(kStateMicrobatches - 1, kToTheLastDigit * kStateMicrobatches),
                   .why = "a stage drops a layer's weights between micro-batches",
                   .simulate = sent(3)});
   rows.push_back({.id = "fsdp-f9",
                   .formula = "F9",
                   .regime = "the same, against the formula for pipelines",
                   .predicted = predict("F9", {{"V", stage},
-                                              {"m", static_cast<double>(kMicrobatches)},
+                                              {"m", static_cast<double>(kStateMicrobatches)},
                                               {"n", static_cast<double>(kReplicas)}}),
                   .unit = "B",
                   .expected = around(0, kToTheLastDigit),
@@ -223,7 +225,8 @@ std::vector<StudyRow> pipeline_rows() {
       2 * predict("E7.math",
                   {{"B", 512}, {"D", 4096}, {"F", 16384}, {"N", 1}, {"C", kV5pFlops}});  // 2 layers
   const double predicted = predict(
-      "G1", {{"P", kPipelineStages}, {"m", kMicrobatches}, {"tf", forward}, {"tb", 2 * forward}});
+      "G1",
+      {{"P", kPipelineStages}, {"m", kStateMicrobatches}, {"tf", forward}, {"tb", 2 * forward}});
   rows.push_back({.id = "zero1-step",
                   .formula = "G1",
                   .regime = "the step of that, reduced after the last backward",

@@ -192,9 +192,9 @@ std::vector<StudyRow> recompute_rows() {
 constexpr double kA100 = 312e12;
 constexpr double kA100Nvlink = 300e9;
 constexpr double kPort = 25e9;  // network bandwidth of one GPU
-constexpr double kWide = 53248;
-constexpr std::int64_t kDeep = 80;
-constexpr double kDeepParameters = 2.0 * kDeep * kD * kWide;  // 69.8e9
+constexpr double kBookWidth = 53248;
+constexpr std::int64_t kBookDepth = 80;
+constexpr double kDeepParameters = 2.0 * kBookDepth * kD * kBookWidth;  // 69.8e9
 constexpr double kRecipeStages = 8;
 constexpr double kRecipeMicrobatches = 32;
 constexpr double kLayersOfAStage = 10;
@@ -212,8 +212,8 @@ Cluster a100_nodes(int nodes) {
 }
 
 StackStep recipe(std::int64_t tp) {
-  StackStep step{.mlp_width = static_cast<std::int64_t>(kWide),
-                 .layers = kDeep,
+  StackStep step{.mlp_width = static_cast<std::int64_t>(kBookWidth),
+                 .layers = kBookDepth,
                  .tokens = static_cast<std::int64_t>(kSequenceTokens),
                  .microbatches = static_cast<std::int64_t>(kRecipeMicrobatches)};
   step.plan.tp = tp;
@@ -228,7 +228,7 @@ StackStep recipe(std::int64_t tp) {
 // The formulas' step: G1 with E4's arithmetic, and activations that add to it (E6).
 double recipe_formula(double tp) {
   const double m = predict(
-      "E4.math", {{"B", kSequenceTokens}, {"D", kD}, {"F", kWide}, {"Y", tp}, {"C", kA100}});
+      "E4.math", {{"B", kSequenceTokens}, {"D", kD}, {"F", kBookWidth}, {"Y", tp}, {"C", kA100}});
   const double k = predict("E4.comms", {{"B", kSequenceTokens}, {"D", kD}, {"W", kA100Nvlink}});
   return predict("G1", {{"P", kRecipeStages},
                         {"m", kRecipeMicrobatches},
@@ -240,8 +240,8 @@ double recipe_formula(double tp) {
 // after it and one layer's gradients. At most: all weights and all gradients, and each micro-batch
 // waits for two messages.
 DifferenceRange recipe_range() {
-  const double m =
-      predict("E4.math", {{"B", kSequenceTokens}, {"D", kD}, {"F", kWide}, {"Y", 8}, {"C", kA100}});
+  const double m = predict(
+      "E4.math", {{"B", kSequenceTokens}, {"D", kD}, {"F", kBookWidth}, {"Y", 8}, {"C", kA100}});
   const double k = predict("E4.comms", {{"B", kSequenceTokens}, {"D", kD}, {"W", kA100Nvlink}});
   const double slots = kRecipeMicrobatches + kRecipeStages - 1;
   const double work = slots * kLayersOfAStage * (3 * m + 2 * 7.0 / 8 * k);
@@ -256,7 +256,7 @@ DifferenceRange recipe_range() {
 // node. `passes`: the time of a pass of activations, in units of the formula's k.
 StudyRow across_nodes(AlgorithmChoice algorithm, double passes) {
   const double m = predict(
-      "E4.math", {{"B", kSequenceTokens}, {"D", kD}, {"F", kWide}, {"Y", 16}, {"C", kA100}});
+      "E4.math", {{"B", kSequenceTokens}, {"D", kD}, {"F", kBookWidth}, {"Y", 16}, {"C", kA100}});
   const double k = predict("E4.comms", {{"B", kSequenceTokens}, {"D", kD}, {"W", kA100Nvlink}});
   const double predicted = 8 * (3 * m + 2 * k);
   // The gather in the background hides behind three of the four backward matmuls.
@@ -265,7 +265,7 @@ StudyRow across_nodes(AlgorithmChoice algorithm, double passes) {
           .predicted = predicted,
           .expected = around(8 * (3 * m + 2 * passes * k + regather) / predicted - 1),
           .simulate = [algorithm](const Laboratory& laboratory) {
-            StackStep step{.mlp_width = static_cast<std::int64_t>(kWide),
+            StackStep step{.mlp_width = static_cast<std::int64_t>(kBookWidth),
                            .layers = 8,
                            .tokens = static_cast<std::int64_t>(kSequenceTokens)};
             step.plan.tp = 16;

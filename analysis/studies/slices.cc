@@ -111,7 +111,7 @@ std::function<double(const Laboratory&)> simulated(const Slices& shape, double t
 // compute-bound, the step takes 3 L m + 2 f + d. Otherwise reductions between slices follow each
 // other from the first backward on. The reduce-scatter before them shares its links with the gather
 // of the layer after next, which starts at the same time, and takes 2 f: L m + 2 m + 3 f + L d.
-double by_hand(const Slices& shape, double tokens) {
+double sliced_by_hand(const Slices& shape, double tokens) {
   const auto [m, f, d] = terms(shape, tokens);
   const auto layers = static_cast<double>(shape.layers);
   return std::max(3 * layers * m + d + 2 * f, (layers + 2) * m + layers * d + 3 * f);
@@ -154,7 +154,7 @@ void add_thresholds(RowTable& rows) {
   const auto add_one = [&rows](std::string id, const Slices& shape, double times,
                                std::string why) -> StudyRow& {
     const double tokens = std::round(threshold(shape) * times);
-    const double hand = by_hand(shape, tokens);
+    const double hand = sliced_by_hand(shape, tokens);
     // Exact to one pass of the weights if the slice's links are fast, because their time hardly
     // shows.
     const double pass = shape.ici > 10 ? terms(shape, tokens).f : 0;
@@ -185,7 +185,7 @@ void add_thresholds(RowTable& rows) {
   const double tokens = std::round(threshold(many) / 2);
   const auto [m, f, d] = terms(many, tokens);
   const double endless = 8 * (m + d * 16 / 15);
-  const double hand = by_hand(many, tokens);
+  const double hand = sliced_by_hand(many, tokens);
   StudyRow& row = rows.testing("E9", endless)
                       .add("slices-16-e9", text_of(many, tokens) + ", against endlessly many",
                            around(hand / endless - 1, kMargin),

@@ -171,9 +171,9 @@ std::vector<Sweep> tensor_sweeps() {
 
 // ---- S16 ----
 
-constexpr double kMixedTokens = 48000;  // global batch
-constexpr double kMixedF = 32768;
-constexpr std::int64_t kMixedLayers = 32;
+constexpr double kSliceTokens = 48000;  // global batch
+constexpr double kSliceF = 32768;
+constexpr std::int64_t kSliceLayers = 32;
 
 struct Mixed {
   std::int64_t fsdp;
@@ -203,18 +203,18 @@ double moved_activations(double ways) {
 
 double mixed_math() {
   return predict("E7.math",
-                 {{"B", kMixedTokens}, {"D", kD}, {"F", kMixedF}, {"N", 64}, {"C", kV5pFlops}});
+                 {{"B", kSliceTokens}, {"D", kD}, {"F", kSliceF}, {"N", 64}, {"C", kV5pFlops}});
 }
 double mixed_gather(const Mixed& mixed) {
   return predict("E7.fsdp", {{"D", kD},
-                             {"F", kMixedF},
+                             {"F", kSliceF},
                              {"Y", static_cast<double>(mixed.tensor)},
                              {"W", kV5pAxis},
                              {"MX", mixed.fsdp_axes}});
 }
 double mixed_activations(const Mixed& mixed) {
   if (mixed.tensor == 1) return 0;
-  return predict("E7.tp", {{"B", kMixedTokens},
+  return predict("E7.tp", {{"B", kSliceTokens},
                            {"D", kD},
                            {"X", static_cast<double>(mixed.fsdp)},
                            {"W", kV5pAxis},
@@ -226,13 +226,13 @@ double mixed_formula(const Mixed& mixed) {
   const double m = mixed_math();
   const double f = mixed_gather(mixed);
   const double k = mixed_activations(mixed);
-  return kMixedLayers * (std::max({m, f, k}) + std::max({2 * m, 2 * f, k}));
+  return kSliceLayers * (std::max({m, f, k}) + std::max({2 * m, 2 * f, k}));
 }
 
 StackStep mixed_step(const Mixed& mixed) {
-  StackStep step{.mlp_width = static_cast<std::int64_t>(kMixedF),
-                 .layers = kMixedLayers,
-                 .tokens = static_cast<std::int64_t>(kMixedTokens) / mixed.fsdp,
+  StackStep step{.mlp_width = static_cast<std::int64_t>(kSliceF),
+                 .layers = kSliceLayers,
+                 .tokens = static_cast<std::int64_t>(kSliceTokens) / mixed.fsdp,
                  .map = mixed.map,
                  .slice = {}};
   for (const int size : mixed.slice) {
@@ -294,7 +294,7 @@ std::vector<StudyRow> mixed_rows() {
     // carry 3 L f and idle at most for the last backward, 2 m.
     const bool bound_by_weights = mixed.tensor == 1;
     const double low =
-        bound_by_weights ? 3 * kMixedLayers * f : kMixedLayers * (3 * m + 2 * k) + 2 * f - k / 2;
+        bound_by_weights ? 3 * kSliceLayers * f : kSliceLayers * (3 * m + 2 * k) + 2 * f - k / 2;
     const double high = bound_by_weights ? low + 2 * m : low;
     rows.push_back(
         {.id = "x" + std::to_string(mixed.fsdp),
@@ -314,12 +314,12 @@ std::vector<StudyRow> mixed_rows() {
     if (mixed.busiest > 1) {
       const double worst = 2 * f * 31 / 17.5 - 2 * m - k;
       rows.back().expected_packets = {low / predicted - 1 - kRounding,
-                                      (low + kMixedLayers * worst) / predicted - 1};
+                                      (low + kSliceLayers * worst) / predicted - 1};
     }
     // Without link sharing, gathers and reduce-scatters of a backward pass, f each, run side by
     // side and hide behind its 2 m. The forward stays bound by its gathers.
     if (bound_by_weights) {
-      const double alone = kMixedLayers * (f + 2 * m);
+      const double alone = kSliceLayers * (f + 2 * m);
       rows.back().expected_unshared = {alone / predicted - 1,
                                        (alone + 2 * f + 2 * m) / predicted - 1};
     }
@@ -332,7 +332,7 @@ std::vector<StudyRow> mixed_rows() {
   overlapped.plan.tensor_chunks = 32;
   const double k = mixed_activations(best) * of_a_ring(4);
   const double f = mixed_gather(best) * of_a_ring(16);
-  const double by_hand = kMixedLayers * (3 * m + 2 * k / 32) + 2 * f;
+  const double by_hand = kSliceLayers * (3 * m + 2 * k / 32) + 2 * f;
   rows.push_back({.id = "x16-overlapped",
                   .formula = "E7",
                   .regime = "16 ways of FSDP, 4 of tensor parallelism in collective matmuls of 32 "
@@ -345,9 +345,9 @@ std::vector<StudyRow> mixed_rows() {
                   .simulate = [overlapped](const Laboratory& laboratory) {
                     return seconds(laboratory, overlapped);
                   }});
-  const double alone = kMixedLayers * (3 * m + 1.5 * k / 32) + 2 * f;
+  const double alone = kSliceLayers * (3 * m + 1.5 * k / 32) + 2 * f;
   rows.back().expected_unshared = around(alone / mixed_formula(best) - 1, 2e-4);
-  const auto [least, most] = collective_matmuls_on_packets(kMixedLayers, m, k, 32, 2 * f);
+  const auto [least, most] = collective_matmuls_on_packets(kSliceLayers, m, k, 32, 2 * f);
   rows.back().expected_packets = {least / mixed_formula(best) - 1 - 2e-4,
                                   most / mixed_formula(best) - 1 + 2e-4};
   add_shared_axis(rows);

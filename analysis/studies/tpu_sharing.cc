@@ -36,7 +36,7 @@ double all_to_all(const Laboratory& laboratory, const std::vector<int>& sizes,
       cluster, options);
 }
 
-std::vector<StudyRow> all_to_all_rows() {
+std::vector<StudyRow> torus_all_to_all_rows() {
   const double ring = predict("B6", {{"V", kSharedArray}, {"W", kIciAxis}});
   RowTable rows({.formula = "B6", .predicted = ring});
   const auto torus = [](const std::vector<int>& sizes, const std::vector<bool>& wraps = {}) {
@@ -120,7 +120,7 @@ std::vector<StudyRow> all_to_all_rows() {
 
 // ---- S10 ----
 
-constexpr double kMiB = 1 << 20;
+constexpr double kSharedMiB = 1 << 20;
 
 // All-gathers of v1 and v2 that start together on 16x4 chips: v1 along the axis of 16, v2 along
 // `axis2`.
@@ -179,33 +179,36 @@ std::vector<StudyRow> sharing_rows() {
   // fifteenths of T1.
   const DifferenceRange in_queues = {71.0 / 15 - 1 - 0.005, 5 - 1 + 0.005};
   // Both want the whole axis, so each has half of it until the smaller is done.
-  rows.testing("B1.exact", alone(64 * kMiB));
+  rows.testing("B1.exact", alone(64 * kSharedMiB));
   rows.add("equal", "64 MiB and 64 MiB on the same axis of 16", around(1, kExact),
            "each has half of the axis: both end at T1 + T2",
-           gathers(64 * kMiB, 64 * kMiB, 0, false));
+           gathers(64 * kSharedMiB, 64 * kSharedMiB, 0, false));
   rows.add("smaller", "64 MiB beside 256 MiB on the same axis: the smaller", around(1, kExact),
-           "with half of the axis it takes twice its time", gathers(64 * kMiB, 256 * kMiB, 0, true))
+           "with half of the axis it takes twice its time",
+           gathers(64 * kSharedMiB, 256 * kSharedMiB, 0, true))
       .expected_packets = in_queues;
   // On the axis of 4 the other one takes 3/4 instead of 15/16 of V / W: it ends earlier.
   rows.add("other-axis", "64 MiB and 64 MiB on different axes", around(0, kExact),
-           "axes share nothing: max(T1, T2) holds", gathers(64 * kMiB, 64 * kMiB, 1, false));
-  rows.testing("B1.exact", alone(256 * kMiB))
+           "axes share nothing: max(T1, T2) holds",
+           gathers(64 * kSharedMiB, 64 * kSharedMiB, 1, false));
+  rows.testing("B1.exact", alone(256 * kSharedMiB))
       .add("larger", "the same axis again: both, against the larger alone", around(0.25, kExact),
            "the axis is busy all the time, so both take T1 + T2",
-           gathers(64 * kMiB, 256 * kMiB, 0, false));
+           gathers(64 * kSharedMiB, 256 * kSharedMiB, 0, false));
   // Links serve whole messages in order, whatever network model was chosen. The order decides which
   // one is late; both are through at T1 + T2.
   const auto in_order = [](bool first_only) {
     return [first_only](const Laboratory& laboratory) {
       return to_seconds(
-          two_gathers_on_packets(laboratory, 64 * kMiB, 256 * kMiB, first_only).since_start);
+          two_gathers_on_packets(laboratory, 64 * kSharedMiB, 256 * kSharedMiB, first_only)
+              .since_start);
     };
   };
   StudyRow& both =
       rows.add("larger-fifo", "the same on links first in, first out (packets)",
                around(0.25, 0.005), "no link ever idles: T1 + T2 again", in_order(false));
   both.expected_unshared = both.expected;
-  rows.testing("B1.exact", alone(64 * kMiB));
+  rows.testing("B1.exact", alone(64 * kSharedMiB));
   StudyRow& late = rows.add(
       "smaller-fifo", "the smaller on links first in, first out (packets)", in_queues,
       "each of its messages waits for one of the larger, four times as long: it ends with it",
@@ -221,7 +224,7 @@ constexpr double kV5pLink = 90e9;
 constexpr double kV5pAxis = 2 * kV5pLink;
 constexpr double kV5pPeak = 4.59e14;
 constexpr double kWidthF = 28672;  // MLP of Llama-3 70B
-constexpr double kActivations = 64 * kMiB;
+constexpr double kActivations = 64 * kSharedMiB;
 
 double gather_of_eight(const Laboratory& laboratory, int axis) {
   const Cluster cluster = ring_of(axis, Bandwidth(kV5pLink));
@@ -286,7 +289,7 @@ std::vector<Study> tpu_sharing_studies() {
            .source = kBookSharding,
            .title = "AllToAll on rings, lines and tori",
            .claim = "an AllToAll costs a quarter of an AllGather: V / (4 W)",
-           .rows = all_to_all_rows,
+           .rows = torus_all_to_all_rows,
            .finding =
                "Sending to one destination after another costs 2.6 to 3.5 times the balanced time, "
                "not 10 to 60 % more as one would guess from queues alone: all but the two links "

@@ -21,7 +21,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t kLayers = 8;
+constexpr std::int64_t kStackLayers = 8;
 
 // Ways of FSDP and of tensor parallelism, over whole axes.
 struct Strategy {
@@ -110,11 +110,11 @@ constexpr Strategy kCube[] = {{"FSDP over 64", 64, 1, 3, 0, "dp:x+y+z"},
 // On chips that compute in no time, a step is communication alone. On links without limits, it is
 // arithmetic alone.
 double simulated_ratio(const Laboratory& laboratory, const Strategy& strategy, double batch) {
-  const StackStep step = step_of(strategy, batch, {4, 4, 4}, kLayers);
+  const StackStep step = step_of(strategy, batch, {4, 4, 4}, kStackLayers);
   Cluster instant = ideal_v5p({4, 4, 4});
   instant.chip.peak = peaks_of_all_types(Throughput(1e30));
   const SimulationResult communication = run(laboratory, step, instant);
-  const double math = 3 * kLayers * terms_of(strategy, batch).math;
+  const double math = 3 * kStackLayers * terms_of(strategy, batch).math;
   return math / to_seconds(communication.step_time);
 }
 
@@ -139,9 +139,9 @@ Plot flops_to_comms(const Laboratory& laboratory) {
 
 // ---- time by strategy ----
 
-constexpr Strategy kPod[] = {{"FSDP over 4096", 4096, 1, 3, 0, "dp:x+y+z"},
-                             {"FSDP 256 x tensor 16", 256, 16, 2, 1, "dp:x+y/tp:z"},
-                             {"FSDP 16 x tensor 256", 16, 256, 1, 2, "dp:x/tp:y+z"}};
+constexpr Strategy kPodStrategies[] = {{"FSDP over 4096", 4096, 1, 3, 0, "dp:x+y+z"},
+                                       {"FSDP 256 x tensor 16", 256, 16, 2, 1, "dp:x+y/tp:z"},
+                                       {"FSDP 16 x tensor 256", 16, 256, 1, 2, "dp:x/tp:y+z"}};
 
 constexpr std::int64_t kPodLayers = 4;
 
@@ -153,7 +153,7 @@ Plot time_by_strategy(const Laboratory& laboratory) {
       .y = PlotAxis{.label = "step", .unit = "s", .log = true},
       .curves = {}};
   const std::vector<double> batches = {131072, 262144, 524288, 1048576, 2097152, 4194304, 8388608};
-  for (const Strategy& strategy : kPod) {
+  for (const Strategy& strategy : kPodStrategies) {
     add_curves(
         plot, strategy, batches,
         [](const LayerTerms& terms) {
@@ -170,20 +170,19 @@ Plot time_by_strategy(const Laboratory& laboratory) {
 
 // ---- bubble ----
 
-constexpr double kPipelineStages = 8;
+constexpr double kBubbleStages = 8;
 
 double bubble_1f1b(double microbatches) {
-  return predict("G1.fraction", {{"P", kPipelineStages}, {"m", microbatches}});
+  return predict("G1.fraction", {{"P", kBubbleStages}, {"m", microbatches}});
 }
 double bubble_interleaved_by_2(double microbatches) {
-  return predict("G2", {{"P", kPipelineStages}, {"m", microbatches}, {"v", 2}});
+  return predict("G2", {{"P", kBubbleStages}, {"m", microbatches}, {"v", 2}});
 }
 double bubble_interleaved_by_4(double microbatches) {
-  return predict("G2", {{"P", kPipelineStages}, {"m", microbatches}, {"v", 4}});
+  return predict("G2", {{"P", kBubbleStages}, {"m", microbatches}, {"v", 4}});
 }
 double bubble_zb1p(double microbatches) {
-  const double bubble =
-      predict("G6.zb1p", {{"P", kPipelineStages}, {"tf", 1}, {"tb", 2}, {"tw", 1}});
+  const double bubble = predict("G6.zb1p", {{"P", kBubbleStages}, {"tf", 1}, {"tb", 2}, {"tw", 1}});
   return bubble / (3 * microbatches + bubble);
 }
 
@@ -214,7 +213,7 @@ Plot bubbles(const Laboratory&) {
     for (const std::int64_t microbatches : {8, 16, 32, 64, 128}) {
       const auto x = static_cast<double>(microbatches);
       const ScheduleRequest request{.name = *schedule_named(shown.schedule),
-                                    .stages = static_cast<std::int64_t>(kPipelineStages),
+                                    .stages = static_cast<std::int64_t>(kBubbleStages),
                                     .microbatches = microbatches,
                                     .chunks = shown.chunks};
       if (!check(request).empty()) continue;  // ZB-H1 needs more micro-batches than 8
@@ -306,7 +305,7 @@ Plot tensor_across_nodes(const Laboratory& laboratory) {
     inside.points.push_back({x, share(kNvlink)});
     across.points.push_back({x, share(ways <= 8 ? kNvlink : 8 * kInfiniBand)});
     StackStep step{.mlp_width = static_cast<std::int64_t>(kWide),
-                   .layers = kLayers,
+                   .layers = kStackLayers,
                    .tokens = static_cast<std::int64_t>(kTokens)};
     step.plan.tp = ways;
     step.plan.allow_idle_chips = true;

@@ -100,7 +100,7 @@ std::string json_of(const Calibration& fit) {
 
 // Joins the texts of a list with commas and new lines.
 template <typename List, typename TextOf>
-std::string json_list(const List& list, const TextOf& text_of) {
+std::string json_lines(const List& list, const TextOf& text_of) {
   std::string text;
   for (const auto& element : list) {
     text += fmt::format("{}\n    {}", text.empty() ? "" : ",", text_of(element));
@@ -169,25 +169,25 @@ std::string json_of(const CalibrationInput& input, const CalibrationResult& resu
   std::string text = fmt::format(
       "{{\n  \"files\": {},\n  \"unused\": {},\n  \"fits\": {},\n  \"libraries\": {},\n  "
       "\"remarks\": {}",
-      json_list(input.files(),
-                [](const InputSummary& file) {
-                  return fmt::format(
-                      "{{\"file\": \"{}\", \"kind\": \"{}\", \"rows\": {}, \"used\": {}}}",
-                      json_escaped(file.file), file.what, file.rows, file.used);
-                }),
-      json_list(input.unused(),
-                [](const auto& unused) {
-                  return fmt::format("{{\"reason\": \"{}\", \"rows\": {}}}",
-                                     json_escaped(unused.first), unused.second);
-                }),
-      json_list(all_fits(result), [](const Calibration* fit) { return json_of(*fit); }),
-      json_list(result.libraries,
-                [](const CalibratedLibrary& library) {
-                  return fmt::format("{{\"name\": \"{}\", \"errors\": {}}}",
-                                     json_escaped(library.name),
-                                     json_of(library.calibration.errors));
-                }),
-      json_list(result.remarks, quoted));
+      json_lines(input.files(),
+                 [](const InputSummary& file) {
+                   return fmt::format(
+                       "{{\"file\": \"{}\", \"kind\": \"{}\", \"rows\": {}, \"used\": {}}}",
+                       json_escaped(file.file), file.what, file.rows, file.used);
+                 }),
+      json_lines(input.unused(),
+                 [](const auto& unused) {
+                   return fmt::format("{{\"reason\": \"{}\", \"rows\": {}}}",
+                                      json_escaped(unused.first), unused.second);
+                 }),
+      json_lines(all_fits(result), [](const Calibration* fit) { return json_of(*fit); }),
+      json_lines(result.libraries,
+                 [](const CalibratedLibrary& library) {
+                   return fmt::format("{{\"name\": \"{}\", \"errors\": {}}}",
+                                      json_escaped(library.name),
+                                      json_of(library.calibration.errors));
+                 }),
+      json_lines(result.remarks, quoted));
   if (launch) {
     text += fmt::format(
         ",\n  \"launch\": {{\"launches\": {}, \"quarter_s\": {:.9f}, "
@@ -196,7 +196,7 @@ std::string json_of(const CalibrationInput& input, const CalibrationResult& resu
   }
   if (check != nullptr) {
     text += fmt::format(",\n  \"check\": {{\"allowed\": {:.6f}, \"holds\": {}, \"worse\": {}}}",
-                        check->allowed, check->worse.empty(), json_list(check->worse, quoted));
+                        check->allowed, check->worse.empty(), json_lines(check->worse, quoted));
   }
   return text + "\n}\n";
 }

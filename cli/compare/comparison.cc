@@ -212,7 +212,7 @@ std::string text_in(const Json& object, std::string_view name) {
   return value != nullptr && value->is_string() ? value->get<std::string>() : "";
 }
 
-double number_in(const Json& object, std::string_view name) {
+double number_of(const Json& object, std::string_view name) {
   const Json* const value = member(&object, name);
   return value != nullptr && value->is_number() ? value->get<double>() : 0;
 }
@@ -248,29 +248,29 @@ std::vector<NamedCause> causes_in(const Json& result) {
   const Json* const faults = member(&result, "faults");
   for_each_object(member(faults, "links"), [&](const Json& one) {
     const FaultyLink link{.name = text_in(one, "link"),
-                          .capacity = number_in(one, "capacity"),
+                          .capacity = number_of(one, "capacity"),
                           .ranks = ranks_in(one)};
     causes.push_back(cause_of(link.text(), link.name, link.ranks, 0));
   });
   for_each_object(member(faults, "traffic"), [&](const Json& one) {
     const SlowedTraffic slowed{.name = text_in(one, "name"),
                                .ranks = ranks_in(one),
-                               .slowed = static_cast<std::size_t>(number_in(one, "slowed")),
-                               .groups = static_cast<std::size_t>(number_in(one, "groups")),
+                               .slowed = static_cast<std::size_t>(number_of(one, "slowed")),
+                               .groups = static_cast<std::size_t>(number_of(one, "groups")),
                                .link = text_in(one, "link"),
-                               .without_s = number_in(one, "without_s"),
-                               .with_s = number_in(one, "with_s")};
+                               .without_s = number_of(one, "without_s"),
+                               .with_s = number_of(one, "with_s")};
     causes.push_back(
         cause_of(slowed.text(), slowed.link, slowed.ranks, slowed.with_s - slowed.without_s));
   });
   for_each_object(member(&result, "slow_ranks"), [&](const Json& one) {
-    const RankId rank(static_cast<std::uint32_t>(number_in(one, "rank")));
-    const double more = number_in(one, "compute_s") - number_in(one, "stage_compute_s");
+    const RankId rank(static_cast<std::uint32_t>(number_of(one, "rank")));
+    const double more = number_of(one, "compute_s") - number_of(one, "stage_compute_s");
     causes.push_back(cause_of(
         fmt::format("rank {} computes {} longer than the mean of its stage, whose ranks wait {} "
                     "longer than it does",
                     rank.index(), to_text(duration_from_seconds(more)),
-                    to_text(duration_from_seconds(number_in(one, "stage_waits_s")))),
+                    to_text(duration_from_seconds(number_of(one, "stage_waits_s")))),
         "", {rank}, more));
   });
   return causes;

@@ -193,23 +193,23 @@ std::string answer_text(const Formula& formula, const Answer& answer) {
 
 // ---- JSON ----
 
-std::string quoted(std::string_view text) {
+std::string json_quoted(std::string_view text) {
   return "\"" + json_escaped(text) + "\"";
 }
 
 std::string formula_json(const Formula& formula, const std::vector<std::string>& tested_by) {
   std::string rows;
-  for (const std::string& row : tested_by) rows += (rows.empty() ? "" : ", ") + quoted(row);
+  for (const std::string& row : tested_by) rows += (rows.empty() ? "" : ", ") + json_quoted(row);
   std::string inputs;
   for (const FormulaInput& input : formula.inputs) {
     inputs += fmt::format("{}{{\"symbol\": {}, \"unit\": {}, \"meaning\": {}, \"default\": {}}}",
-                          inputs.empty() ? "" : ", ", quoted(input.symbol), quoted(input.unit),
-                          quoted(input.meaning),
+                          inputs.empty() ? "" : ", ", json_quoted(input.symbol),
+                          json_quoted(input.unit), json_quoted(input.meaning),
                           input.otherwise ? fmt::format("{}", *input.otherwise) : "null");
   }
   std::string conditions;
   for (const Condition& condition : formula.conditions) {
-    conditions += (conditions.empty() ? "" : ", ") + quoted(condition.text);
+    conditions += (conditions.empty() ? "" : ", ") + json_quoted(condition.text);
   }
   const double value = evaluate(formula, example_values(formula)).value;
   return fmt::format(
@@ -218,10 +218,12 @@ std::string formula_json(const Formula& formula, const std::vector<std::string>&
       "\"inputs\": [{}], \"source\": {}, \"conditions\": [{}], \"correction\": {}, \"example\": "
       "{}, "
       "\"example_value\": {}, \"example_text\": {}, \"tested_by\": [{}]}}",
-      quoted(formula.id), quoted(name_of_group(formula.group())), quoted(formula.title),
-      quoted(formula.expression), quoted(formula.result.symbol), quoted(formula.result.unit),
-      inputs, quoted(formula.source), conditions, quoted(formula.correction),
-      quoted(formula.example), value, quoted(formula_value_text(value, formula.result.unit)), rows);
+      json_quoted(formula.id), json_quoted(name_of_group(formula.group())),
+      json_quoted(formula.title), json_quoted(formula.expression),
+      json_quoted(formula.result.symbol), json_quoted(formula.result.unit), inputs,
+      json_quoted(formula.source), conditions, json_quoted(formula.correction),
+      json_quoted(formula.example), value,
+      json_quoted(formula_value_text(value, formula.result.unit)), rows);
 }
 
 std::string list_json(const FormulaList& listed) {
@@ -239,18 +241,18 @@ std::string list_json(const FormulaList& listed) {
 std::string answer_json(const Formula& formula, const Answer& answer) {
   std::string inputs;
   for (const auto& [symbol, value] : answer.inputs.values) {
-    inputs += fmt::format("{}{}: {}", inputs.empty() ? "" : ", ", quoted(symbol), value);
+    inputs += fmt::format("{}{}: {}", inputs.empty() ? "" : ", ", json_quoted(symbol), value);
   }
   std::string warnings;
   for (const std::string& warning : answer.evaluation.warnings) {
-    warnings += (warnings.empty() ? "" : ", ") + quoted(warning);
+    warnings += (warnings.empty() ? "" : ", ") + json_quoted(warning);
   }
   const bool is_solved = !answer.inputs.unknown.empty();
   return fmt::format(
       "{{\"id\": {}, \"given\": {{{}}}, \"symbol\": {}, \"values\": [{}], "
       "\"warnings\": [{}]}}\n",
-      quoted(formula.id), inputs,
-      quoted(is_solved ? std::string_view(answer.inputs.unknown) : formula.result.symbol),
+      json_quoted(formula.id), inputs,
+      json_quoted(is_solved ? std::string_view(answer.inputs.unknown) : formula.result.symbol),
       is_solved ? fmt::format("{}", fmt::join(answer.solutions, ", "))
                 : fmt::format("{}", answer.evaluation.value),
       warnings);

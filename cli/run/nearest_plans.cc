@@ -14,7 +14,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::size_t kListed = 3;
+constexpr std::size_t kNearest = 3;
 constexpr std::uint64_t kMostSimulated = 8;
 
 // "zero=3, recompute=full, dp=8"
@@ -53,7 +53,7 @@ std::string nearest_plans(const Experiment& experiment, const Places& places) {
                     .places = places,
                     .space = SearchSpace(space_around(experiment.plan), true)});
   around.front().base.variation = {};
-  const SearchResult result = search_plans(around, {.top = kListed,
+  const SearchResult result = search_plans(around, {.top = kNearest,
                                                     .threads = threads_of_machine(),
                                                     .most_simulated = kMostSimulated,
                                                     .front = FrontEffort::kNone});

@@ -72,8 +72,8 @@ po::options_description validate_option_list() {
 
 // Returns the rows that a word names: a study, one of its rows, or the formula that they test. If
 // the word is no such id, it returns those whose chapter, title, statement or regime contains it.
-std::vector<ChosenStudy> choose(const std::vector<std::string>& words,
-                                std::vector<Problem>& problems) {
+std::vector<ChosenStudy> choose_studies(const std::vector<std::string>& words,
+                                        std::vector<Problem>& problems) {
   const std::vector<Study> all = studies();
   std::vector<std::string> known;
   std::vector<bool> is_id(words.size(), false);
@@ -137,7 +137,7 @@ ValidateRequest read_validate_request(const std::vector<std::string>& arguments)
   request.words = line.words;
   request.cases = line.options.count("cases") != 0;
   if (!request.cases) {
-    request.chosen = choose(line.words, problems);
+    request.chosen = choose_studies(line.words, problems);
   } else {
     for (const char* option : {"fidelity", "plot", "list"}) {
       if (line.options.count(option) == 0) continue;

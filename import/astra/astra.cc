@@ -16,8 +16,8 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array<std::string_view, 4> kKeys = {"topology", "npus_count", "bandwidth",
-                                                   "latency"};
+constexpr std::array<std::string_view, 4> kNetworkKeys = {"topology", "npus_count", "bandwidth",
+                                                          "latency"};
 constexpr std::size_t kMostDimensions = 8;
 constexpr std::uint32_t kMostChips = 4096;
 
@@ -38,7 +38,7 @@ std::optional<std::vector<std::string>> list_in(std::string_view text) {
   return values;
 }
 
-using Lists = std::array<std::vector<std::string>, kKeys.size()>;
+using Lists = std::array<std::vector<std::string>, kNetworkKeys.size()>;
 
 Lists lists_in(std::string_view text, const std::string& path, std::vector<Problem>& problems) {
   Lists lists;
@@ -49,17 +49,17 @@ Lists lists_in(std::string_view text, const std::string& path, std::vector<Probl
     if (line.empty()) continue;
     const std::size_t colon = line.find(':');
     const std::string_view key = trimmed(line.substr(0, colon));
-    const auto* const known = std::ranges::find(kKeys, key);
+    const auto* const known = std::ranges::find(kNetworkKeys, key);
     const auto values =
         colon == std::string_view::npos ? std::nullopt : list_in(line.substr(colon + 1));
-    if (known == kKeys.end() || !values) {
+    if (known == kNetworkKeys.end() || !values) {
       problems.push_back(
           {fmt::format("{}:{}", short_name(path), number),
            "must be topology, npus_count, bandwidth or latency, with a list in [], is " +
                shortened(line)});
       continue;
     }
-    lists[static_cast<std::size_t>(known - kKeys.begin())] = *values;
+    lists[static_cast<std::size_t>(known - kNetworkKeys.begin())] = *values;
   }
   return lists;
 }
@@ -71,7 +71,7 @@ std::optional<AstraDimension> dimension_of(const Lists& lists, std::size_t at,
                                                                   "Switch"};
   const std::size_t before = problems.size();
   const auto refuse = [&](std::size_t key, std::string_view accepted) {
-    problems.push_back({fmt::format("{}: {}[{}]", short_name(path), kKeys[key], at),
+    problems.push_back({fmt::format("{}: {}[{}]", short_name(path), kNetworkKeys[key], at),
                         fmt::format("must be {}, is \"{}\"", accepted, shortened(lists[key][at]))});
   };
   AstraDimension dimension{.topology = lists[0][at]};

@@ -108,7 +108,7 @@ std::int64_t median_of(std::vector<std::int64_t> values) {
   return *middle;
 }
 
-std::string microseconds_text(std::int64_t nanoseconds) {
+std::string time_of_row(std::int64_t nanoseconds) {
   return fmt::format("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
 }
 
@@ -371,15 +371,14 @@ void write_tables(const std::string& name, const Measured& measured, TraceMeasur
   };
   for (const auto& [shape, times] : measured.matmuls) {
     // "gemm" of narrow types also makes its operands narrow, which here is a kernel of its own.
-    add(all.kernels,
-        {shape.type == "fp8" ? "gemm_scaled" : "gemm", shape.type, std::to_string(shape.m),
-         std::to_string(shape.n), std::to_string(shape.k), microseconds_text(median_of(times)),
-         fmt::format("median of {}", times.size())});
+    add(all.kernels, {shape.type == "fp8" ? "gemm_scaled" : "gemm", shape.type,
+                      std::to_string(shape.m), std::to_string(shape.n), std::to_string(shape.k),
+                      time_of_row(median_of(times)), fmt::format("median of {}", times.size())});
   }
   for (const auto& [key, times] : measured.collectives) {
     const auto& [op, ranks, bytes] = key;
-    add(all.collectives, {op, std::to_string(ranks), std::to_string(bytes),
-                          microseconds_text(median_of(times)), "bf16"});
+    add(all.collectives,
+        {op, std::to_string(ranks), std::to_string(bytes), time_of_row(median_of(times)), "bf16"});
   }
 }
 

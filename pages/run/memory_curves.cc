@@ -14,7 +14,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::size_t kMostCurves = 16;
+constexpr std::size_t kMostRanks = 16;
 constexpr std::size_t kMostSamples = 6'400;  // of all curves
 
 Bytes total_of(const MemoryBytes& bytes) {
@@ -97,7 +97,7 @@ Json memory_curves(const FinishedRun& run) {
   const SimulationResult& result = run.result;
   const Duration whole = result.end.since_start;
   const DrawnTime time(whole);
-  std::vector<std::size_t> ranks = drawn_ranks(run, kMostCurves);
+  std::vector<std::size_t> ranks = drawn_ranks(run, kMostRanks);
   const auto peak_of = [&](std::size_t recorded) -> const MemoryPeak& {
     return result.memory_peaks[result.recorded[recorded].rank.index()];
   };

@@ -11,12 +11,12 @@ namespace {
 
 constexpr double kMostPicoseconds = 9.2e18;
 constexpr double kMostWhole = 9007199254740992.0;  // 2^53: doubles above have gaps
-constexpr std::size_t kMostProblems = 1000;
+constexpr std::size_t kMostCaseProblems = 1000;
 
 }  // namespace
 
 void CaseProblems::add(std::string field, std::string message) {
-  if (++count_ <= kMostProblems) problems_.push_back({std::move(field), std::move(message)});
+  if (++count_ <= kMostCaseProblems) problems_.push_back({std::move(field), std::move(message)});
 }
 
 void CaseProblems::add(std::vector<Problem> problems) {
@@ -24,8 +24,8 @@ void CaseProblems::add(std::vector<Problem> problems) {
 }
 
 void CaseProblems::throw_if_any() && {
-  if (count_ > kMostProblems) {
-    problems_.push_back({"and so on", fmt::format("{} more", count_ - kMostProblems)});
+  if (count_ > kMostCaseProblems) {
+    problems_.push_back({"and so on", fmt::format("{} more", count_ - kMostCaseProblems)});
   }
   stepsim::throw_if_any(std::move(problems_));
 }

@@ -15,7 +15,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::size_t kMostCaseProblems = 1000;
+constexpr std::size_t kMostServingProblems = 1000;
 constexpr std::int64_t kMostMicroseconds = 1'000'000'000'000;  // 11 days
 constexpr std::int64_t kMostCaseBlocks = 1 << 27;
 constexpr std::int64_t kMostCaseTokens = kMostRequestTokens;
@@ -211,7 +211,7 @@ std::vector<SchedulerCase> read_cases(const std::string& path) {
     } else {
       cases.push_back(read_case(*json.value, place, problems));
     }
-    if (problems.size() >= kMostCaseProblems) break;
+    if (problems.size() >= kMostServingProblems) break;
   }
   if (cases.empty() && problems.empty()) problems.push_back({path, "has no cases"});
   throw_if_any(std::move(problems));

@@ -12,22 +12,30 @@
 
 namespace stepsim {
 
+// SplitMix64 (Steele, Lea, Flood 2014): each bit of the result depends on each bit of x.
+constexpr std::uint64_t mixed_bits(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
 class RandomStream {
  public:
   // Each kind of draw has its own numbers: `use` is an enumerator of the room that draws.
   template <class Use>
   requires std::is_enum_v<Use>
   constexpr RandomStream(std::uint64_t seed, Use use, std::uint64_t owner = 0)
-      : key_(mixed(mixed(mixed(seed) + static_cast<std::uint64_t>(use)) + owner)) {}
+      : key_(mixed_bits(mixed_bits(mixed_bits(seed) + static_cast<std::uint64_t>(use)) + owner)) {}
 
   // Uniform over all 64-bit numbers.
   constexpr std::uint64_t at(std::uint64_t position) const {
-    return mixed(key_ + position * kGolden);
+    return mixed_bits(key_ + position * kGolden);
   }
   // Returns another stream, which this one determines.
   constexpr RandomStream next() const {
     RandomStream stream = *this;
-    stream.key_ = mixed(key_ ^ kGolden);
+    stream.key_ = mixed_bits(key_ ^ kGolden);
     return stream;
   }
   // Uniform from 0 to count - 1, without a visible bias (2^-64 x count). REQUIRES: count > 0.
@@ -42,14 +50,6 @@ class RandomStream {
 
  private:
   static constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
-
-  // SplitMix64 (Steele, Lea, Flood 2014).
-  static constexpr std::uint64_t mixed(std::uint64_t x) {
-    x += kGolden;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-  }
 
   std::uint64_t key_;
 };

@@ -8,7 +8,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array<double, 2> kColumns{64, 128};
+constexpr std::array<double, 2> kTileColumns{64, 128};
 
 double cube(double x) {
   return x * x * x;
@@ -45,7 +45,7 @@ class GroupedCosts {
     double best = std::numeric_limits<double>::infinity();
     for (std::size_t tile = 0; tile < kExpertTiles.size(); ++tile) {
       if (kExpertTiles[tile] < efficiency_.least_rows) continue;
-      for (const double b : kColumns) best = std::min(best, computing(tile, b, columns, inner));
+      for (const double b : kTileColumns) best = std::min(best, computing(tile, b, columns, inner));
     }
     return std::cbrt(cube(best) + cube(memory));
   }

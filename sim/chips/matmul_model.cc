@@ -8,7 +8,7 @@ namespace stepsim {
 namespace {
 
 constexpr std::int64_t kNarrowStep = 16;
-constexpr std::int64_t kLeastRows = 16;
+constexpr std::int64_t kLeastTileRows = 16;
 constexpr std::int64_t kLeastColumns = 32;
 constexpr std::int64_t kMostSplit = 16;
 constexpr double kInnerStep = 64;         // of k: a tile asks for so many at a time
@@ -152,7 +152,7 @@ void for_each_tile(const Kernel& kernel, const MatmulEfficiency& efficiency, con
     visit(narrowed(kernel.m, efficiency.tile_m), narrowed(kernel.n, efficiency.tile_n));
     return;
   }
-  for (std::int64_t rows = most; rows >= std::min(most, kLeastRows); rows /= 2) {
+  for (std::int64_t rows = most; rows >= std::min(most, kLeastTileRows); rows /= 2) {
     for (std::int64_t columns = most; columns >= std::min(most, kLeastColumns); columns /= 2) {
       if (rows * columns <= area) visit(rows, columns);
     }

@@ -309,7 +309,7 @@ Made in_switches(const Task& task, const Shape& shape) {
 
 // --- The table -----------------------------------------------------------------------------------
 
-constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
+constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kAlgorithmTable = {{
     // One ring through all members, in one direction.
     {.choice = AlgorithmChoice::kRing,
      .name = "ring",
@@ -563,8 +563,8 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
 }};
 
 constexpr bool in_order_of_the_enumerators() {
-  for (std::size_t i = 0; i < kTable.size(); ++i) {
-    if (kTable[i].choice != kAlgorithmChoices[i + 1]) return false;
+  for (std::size_t i = 0; i < kAlgorithmTable.size(); ++i) {
+    if (kAlgorithmTable[i].choice != kAlgorithmChoices[i + 1]) return false;
   }
   return true;
 }
@@ -573,12 +573,12 @@ static_assert(in_order_of_the_enumerators(), "a row for each enumerator, in thei
 }  // namespace
 
 std::span<const AlgorithmRow> algorithm_table() {
-  return kTable;
+  return kAlgorithmTable;
 }
 
 const AlgorithmRow& row_of(AlgorithmChoice choice) {
   assert(choice != AlgorithmChoice::kAuto);
-  return kTable[static_cast<std::size_t>(choice) - 1];
+  return kAlgorithmTable[static_cast<std::size_t>(choice) - 1];
 }
 
 std::string_view name_of(AlgorithmChoice choice) {

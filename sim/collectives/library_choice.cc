@@ -278,14 +278,14 @@ ExchangedTokens exchanged_by(const ExpertHalf& half, const GroupLinks& links) {
 // Returns the parts of an all-to-all's bytes that a member sends to others of its node and to other
 // nodes. To experts on chips of their own it sends all of them; over nodes these are taken to be
 // in other nodes.
-struct SentBytes {
+struct BytesOfCard {
   double inside = 0;
   double leaving = 0;
 };
-SentBytes sent_bytes(const CollectiveTask& task, const GroupLinks& links) {
+BytesOfCard sent_bytes(const CollectiveTask& task, const GroupLinks& links) {
   const auto bytes = static_cast<double>(task.bytes.value());
   if (task.experts->expert_chips > 0) {
-    return links.nodes > 1 ? SentBytes{.leaving = bytes} : SentBytes{.inside = bytes};
+    return links.nodes > 1 ? BytesOfCard{.leaving = bytes} : BytesOfCard{.inside = bytes};
   }
   const double members = links.members;
   return {.inside = bytes * (links.of_node - 1) / members,

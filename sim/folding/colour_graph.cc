@@ -7,17 +7,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include "sim/base/random.h"
+
 namespace stepsim {
 namespace {
 
 // The finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
-std::uint64_t mixed(std::uint64_t value) {
-  value += 0x9e3779b97f4a7c15U;
-  value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
-  value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
-  return value ^ (value >> 31U);
-}
-
 // Replaces colours by 0, 1, 2, ... in the order of the first vertex that has them.
 std::uint32_t number_in_order(std::vector<std::uint32_t>& colours) {
   std::unordered_map<std::uint32_t, std::uint32_t> numbers;  // looked up, never iterated
@@ -73,7 +68,7 @@ class Refinement {
       std::uint64_t sum = 0;
       for (std::uint32_t i = graph_.begins[vertex]; i < graph_.begins[vertex + 1]; ++i) {
         const ColourGraph::Half& half = graph_.halves[i];
-        sum += mixed(std::uint64_t{half.label} << 32 | colours_[half.other]);
+        sum += mixed_bits(std::uint64_t{half.label} << 32 | colours_[half.other]);
       }
       hashes_[vertex] = sum;
       const std::uint32_t colour = colours_[vertex];

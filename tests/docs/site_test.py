@@ -17,14 +17,16 @@ import urllib.parse
 
 SOURCE = pathlib.Path()
 STEPSIM = ""
-# Pages whose commands are run, and what the reader has beside them. A list: the n-th block without a
-# language of that page.
+# Pages whose commands are run in a checkout, and what the reader has beside it. A list: the n-th block
+# without a language of that page. A path of the checkout: that file.
 CONFIG = {"model_type": "qwen3", "num_hidden_layers": 4, "hidden_size": 4096, "head_dim": 128,
           "intermediate_size": 12288, "num_attention_heads": 32, "num_key_value_heads": 8,
           "vocab_size": 151936, "tie_word_embeddings": False}
 EXPERIMENT = ('model { catalog: "llama3-8b" } cluster { catalog: "dgx-h100-8" }\n'
               "plan { tp: 2 dp: 4 microbatch: 1 global_batch: 16 sequence: 8192 zero: 1 }\n")
 PAGES = {
+    "../README": {"config.json": json.dumps(CONFIG), "pretrain.sh": "tests/fuzz/corpus/megatron/script.sh"},
+    "check-us": {},
     "first-steps": {},
     "howto-model": {"config.json": json.dumps(CONFIG), "mine.textproto": [0]},
     "howto-cluster": {"lab.textproto": [0]},
@@ -61,6 +63,22 @@ def commands(page):
             words = shlex.split(line, comments=True)
             if words and words[0] == "stepsim":
                 yield words[1:]
+
+
+def shown(page):
+    """The commands that a page shows with what they print, and that; "..." is some lines left out at the end."""
+    for block in blocks(page, ""):
+        if block.startswith("$ stepsim "):
+            command, _, output = block.replace("\\\n", " ").partition("\n")
+            yield shlex.split(command)[2:], output
+
+
+def things_to_try():
+    """The commands that scripts/quickstart.sh ends with."""
+    text = (SOURCE / "scripts/quickstart.sh").read_text().partition("cat <<END")[2].replace("\\\\\n", " ")
+    for line in text.splitlines():
+        if "build/release/stepsim " in line:
+            yield shlex.split(line.partition("build/release/stepsim ")[2].replace("$job", "llama3-70b-dgx-h100-512"))
 
 
 class SiteTest(unittest.TestCase):
@@ -117,23 +135,54 @@ class SiteTest(unittest.TestCase):
                 if "://" not in link:
                     self.assertTrue((SOURCE / link).exists(), f"{name}: {link}")
 
+    def run_beside(self, folder, words):
+        return subprocess.run([STEPSIM, *words], cwd=folder, text=True, timeout=600,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def checkout(self, page, files):
+        """A folder with the examples and tables of the checkout, and with the reader's files."""
+        owner = tempfile.TemporaryDirectory()
+        self.addCleanup(owner.cleanup)
+        folder = pathlib.Path(owner.name)
+        for name in ("examples", "tests"):
+            (folder / name).symlink_to(SOURCE / name)
+        for name, text in files.items():
+            if isinstance(text, list):
+                text = blocks(page, "")[text[0]]
+            elif (SOURCE / text).is_file():
+                text = (SOURCE / text).read_text()
+            (folder / name).write_text(text)
+        return folder
+
     def test_the_commands_of_pages_run(self):
         for page, files in PAGES.items():
-            with tempfile.TemporaryDirectory() as folder:
-                for name, text in files.items():
-                    text = text if isinstance(text, str) else blocks(page, "")[text[0]]
-                    pathlib.Path(folder, name).write_text(text)
-                ran = 0
-                for words in commands(page):
-                    if "before.json" in words:
-                        pathlib.Path(folder, "result.json").rename(f"{folder}/before.json")
-                        words[words.index("result.json")] = "before.json"
-                    with self.subTest(page=page, words=words):
-                        done = subprocess.run([STEPSIM, *words], cwd=folder, text=True, timeout=600,
-                                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-                        self.assertEqual(done.returncode, 0, done.stderr)
-                        ran += 1
-                self.assertGreater(ran, 1, page)
+            folder = self.checkout(page, files)
+            ran = 0
+            for words in commands(page):
+                if "before.json" in words:
+                    (folder / "result.json").rename(folder / "before.json")
+                    words[words.index("result.json")] = "before.json"
+                with self.subTest(page=page, words=words):
+                    done = self.run_beside(folder, words)
+                    self.assertEqual(done.returncode, 0, done.stdout)
+                    ran += 1
+            self.assertGreater(ran, 1, page)
+
+    def test_what_pages_show_is_printed(self):
+        compared = 0
+        for page, files in PAGES.items():
+            folder = self.checkout(page, files)
+            for words, output in shown(page):
+                with self.subTest(page=page, words=words):
+                    printed = self.run_beside(folder, words).stdout
+                    head, dots, _ = output.partition("...\n")
+                    self.assertEqual(printed[:len(head)] if dots else printed, head)
+                    compared += 1
+        self.assertGreaterEqual(compared, 2)
+
+    def test_things_to_try_run(self):
+        tried = [self.run_beside(self.checkout("", {}), words) for words in things_to_try()]
+        self.assertEqual([done.returncode for done in tried], [0] * 3, [done.stdout for done in tried])
 
 
 if __name__ == "__main__":

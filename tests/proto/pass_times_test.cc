@@ -172,7 +172,7 @@ TEST(PassTimesTest, PassesWithExpertsOnTheirOwnChips) {
 
 TEST(PassTimesTest, ExactOnesAreSimulated) {
   const Experiment experiment = serving("llama3-8b", "dgx-h100-8", "tp=8");
-  PassTimes times(experiment, cluster_for_steps(experiment), {}, PassTimes::Precision::kExact);
+  PassTimes times(experiment, cluster_for_steps(experiment), {}, PassTimes::Precision::kEveryBatch);
   for (const RequestBatch& batch : batches()) EXPECT_EQ(times.of(batch), times.simulated(batch));
 }
 
@@ -189,7 +189,7 @@ TEST(PassTimesTest, FewPassesAreSimulated) {
 
 TEST(PassTimesTest, ABatchOfThePlansKeysIsThatOfTheRun) {
   const Experiment experiment = serving("llama3-8b", "dgx-h100-8", "tp=8");
-  PassTimes times(experiment, cluster_for_steps(experiment), {}, PassTimes::Precision::kExact);
+  PassTimes times(experiment, cluster_for_steps(experiment), {}, PassTimes::Precision::kEveryBatch);
   EXPECT_EQ(times.of({.groups = {generating(16, 99)}}),
             simulate_experiment(experiment, ExperimentOptions{}).runs.front().metrics.step_time);
 }
@@ -200,7 +200,7 @@ TEST(PassTimesTest, APromptOfContextRanksIsThatOfTheRun) {
       load_experiment({.model = "llama3-8b",
                        .cluster = "dgx-h100-8",
                        .plan = "inference=prefill,batch=1,sequence=4096,tp=4,cp=2"});
-  PassTimes times(experiment, cluster_for_steps(experiment), {}, PassTimes::Precision::kExact);
+  PassTimes times(experiment, cluster_for_steps(experiment), {}, PassTimes::Precision::kEveryBatch);
   EXPECT_EQ(times.of({.groups = {prompt(4096)}}),
             simulate_experiment(experiment, ExperimentOptions{}).runs.front().metrics.step_time);
 }

@@ -109,7 +109,8 @@ std::string nearest_text(TpuGeneration generation, const Shape& shape) {
   }
   if (inside || around) return "the nearest is " + text_of(inside ? *inside : *around);
   const std::vector<Shape> shapes = shapes_of(generation);
-  const auto largest = std::ranges::max_element(shapes, {}, chips_of);
+  const auto largest =
+      std::ranges::max_element(shapes, {}, [](const Shape& one) { return chips_of(one); });
   return "the largest is " + text_of(*largest);
 }
 

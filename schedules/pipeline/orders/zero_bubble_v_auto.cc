@@ -12,10 +12,11 @@ namespace stepsim {
 namespace {
 
 // Messages of kinds 0 and 2 come from rank r - 1, of kinds 1 and 3 from rank r + 1.
-enum Kind : std::size_t { kDown = 0, kUp = 1, kBackDown = 2, kBackUp = 3 };
+enum Kind : std::size_t { kForwardDown = 0, kForwardUp = 1, kBackwardDown = 2, kBackwardUp = 3 };
 
 struct VAutoOptions {
-  bool fill_before_backward = true;  // also before a kBackDown when the W is longer than the gap
+  bool fill_before_backward =
+      true;  // also before a kBackwardDown when the W is longer than the gap
   bool fill_before_forward = true;
 };
 
@@ -77,7 +78,7 @@ class VAutoPlanner {
 
   // Returns the rank that sends messages of a kind to this one, if it is another rank.
   std::optional<std::int32_t> sender(std::int32_t rank, Kind kind) const {
-    if (kind == kDown || kind == kBackDown) {
+    if (kind == kForwardDown || kind == kBackwardDown) {
       return rank == 0 ? std::nullopt : std::optional(rank - 1);
     }
     return rank + 1 == task_.stages ? std::nullopt : std::optional(rank + 1);
@@ -102,10 +103,10 @@ class VAutoPlanner {
 
   void put(std::int32_t number, Kind kind) {
     VAutoRank& rank = at(number);
-    const bool is_forward = kind == kDown || kind == kUp;
-    const std::int32_t chunk = kind == kUp || kind == kBackDown ? 1 : 0;
+    const bool is_forward = kind == kForwardDown || kind == kForwardUp;
+    const std::int32_t chunk = kind == kForwardUp || kind == kBackwardDown ? 1 : 0;
     const std::int64_t start = std::max(rank.free_at, arrival(number, kind).value_or(0));
-    if (rank.count(kDown) > 0) rank.idle += start - rank.free_at;
+    if (rank.count(kForwardDown) > 0) rank.idle += start - rank.free_at;
     most_idle_ = std::max(most_idle_, rank.idle);
     rank.free_at = start + (is_forward ? task_.costs.forward : task_.costs.backward_input);
     const std::int32_t i = rank.count(kind);
@@ -141,73 +142,77 @@ class VAutoPlanner {
 
   // Plans the first micro-batch's forward, down and up, and the forwards that fit in between.
   void first_microbatch() {
-    for (std::int32_t rank = 0; rank < task_.stages; ++rank) put(rank, kDown);
+    for (std::int32_t rank = 0; rank < task_.stages; ++rank) put(rank, kForwardDown);
     for (std::int32_t rank = task_.stages - 1; rank >= 0; --rank) {
-      if (const std::optional<std::int64_t> comes = arrival(rank, kUp)) {
+      if (const std::optional<std::int64_t> comes = arrival(rank, kForwardUp)) {
         while (at(rank).in_flight + 2 + 2 * rank <= task_.memory_limit &&
                at(rank).free_at + task_.costs.forward <= *comes &&
-               at(rank).count(kDown) < task_.microbatches) {
-          for (std::int32_t above = 0; above <= rank; ++above) put(above, kDown);
+               at(rank).count(kForwardDown) < task_.microbatches) {
+          for (std::int32_t above = 0; above <= rank; ++above) put(above, kForwardDown);
         }
       }
-      put(rank, kUp);
+      put(rank, kForwardUp);
     }
   }
 
   // Adds rows of forwards until every rank has run as many as rank 0.
   void even_out() {
-    Kind kind = kDown;
+    Kind kind = kForwardDown;
     for (std::int32_t rank = 1; rank < task_.stages; ++rank) {
       const auto behind = [&] {
         const VAutoRank& here = at(rank);
         const VAutoRank& above = at(rank - 1);
-        return here.count(kDown) + here.count(kUp) < above.count(kDown) + above.count(kUp) ||
-               (here.count(kUp) <= above.count(kUp) && above.count(kUp) < task_.microbatches);
+        return here.count(kForwardDown) + here.count(kForwardUp) <
+                   above.count(kForwardDown) + above.count(kForwardUp) ||
+               (here.count(kForwardUp) <= above.count(kForwardUp) &&
+                above.count(kForwardUp) < task_.microbatches);
       };
       while (behind()) {
         for (std::int32_t below = task_.stages - 1; below >= rank; --below) {
           if (at(below).count(kind) < task_.microbatches) put(below, kind);
         }
-        kind = kind == kDown ? kUp : kDown;
+        kind = kind == kForwardDown ? kForwardUp : kForwardDown;
       }
     }
   }
 
   Kind next_backward(std::int32_t number) {
     const VAutoRank& rank = at(number);
-    if (rank.count(kBackUp) >= rank.count(kBackDown)) return kBackDown;
-    if (is_sent(number, kBackUp) || rank.count(kBackDown) == task_.microbatches) return kBackUp;
-    return kBackDown;
+    if (rank.count(kBackwardUp) >= rank.count(kBackwardDown)) return kBackwardDown;
+    if (is_sent(number, kBackwardUp) || rank.count(kBackwardDown) == task_.microbatches)
+      return kBackwardUp;
+    return kBackwardDown;
   }
 
   void backwards() {
     std::vector<std::int32_t> down;
     std::vector<std::int32_t> up;
     for (std::int32_t rank = 0; rank < task_.stages; ++rank) {
-      (next_backward(rank) == kBackUp ? up : down).push_back(rank);
+      (next_backward(rank) == kBackwardUp ? up : down).push_back(rank);
     }
     std::ranges::reverse(up);
     for (const std::int32_t rank : up) {
-      fill(rank, kBackUp, true);
-      put(rank, kBackUp);
+      fill(rank, kBackwardUp, true);
+      put(rank, kBackwardUp);
     }
     for (const std::int32_t rank : down) {
-      fill(rank, kBackDown, options_.fill_before_backward);
-      put(rank, kBackDown);
+      fill(rank, kBackwardDown, options_.fill_before_backward);
+      put(rank, kBackwardDown);
     }
   }
 
   std::optional<Kind> next_forward(std::int32_t number) {
     const VAutoRank& rank = at(number);
-    if (rank.count(kUp) >= rank.count(kDown)) return kDown;
-    if (is_sent(number, kUp)) return kUp;
-    if (rank.count(kDown) < task_.microbatches && is_sent(number, kDown)) return kDown;
+    if (rank.count(kForwardUp) >= rank.count(kForwardDown)) return kForwardDown;
+    if (is_sent(number, kForwardUp)) return kForwardUp;
+    if (rank.count(kForwardDown) < task_.microbatches && is_sent(number, kForwardDown))
+      return kForwardDown;
     return std::nullopt;
   }
 
   void forwards() {
     for (std::int32_t rank = 0; rank < task_.stages; ++rank) {
-      if (at(rank).count(kUp) >= task_.microbatches) continue;
+      if (at(rank).count(kForwardUp) >= task_.microbatches) continue;
       const std::optional<Kind> kind = next_forward(rank);
       if (!kind) continue;
       while (at(rank).in_flight + 1 > task_.memory_limit && !at(rank).unfinished.empty()) {

@@ -2,17 +2,12 @@
 
 #include <algorithm>
 
+#include "sim/base/random.h"
+
 namespace stepsim {
 namespace {
 
 // The finalizer of splitmix64: every bit of the input changes half of the output bits.
-std::uint64_t mixed(std::uint64_t bits) {
-  bits += 0x9E3779B97F4A7C15U;
-  bits = (bits ^ (bits >> 30U)) * 0xBF58476D1CE4E5B9U;
-  bits = (bits ^ (bits >> 27U)) * 0x94D049BB133111EBU;
-  return bits ^ (bits >> 31U);
-}
-
 }  // namespace
 
 PortChoice::PortChoice(const Fabric& fabric, const PacketMessages& messages)
@@ -27,7 +22,7 @@ PortChoice::PortChoice(const Fabric& fabric, const PacketMessages& messages)
 
 std::size_t PortChoice::begin_of(NodeId node, std::span<const LinkId> ports) {
   const std::uint32_t before = chosen_[ports.front().index()]++;
-  return mixed(std::uint64_t{node.index()} << 32U | before) % ports.size();
+  return mixed_bits(std::uint64_t{node.index()} << 32U | before) % ports.size();
 }
 
 // Returns whether a packet that takes `over` for the hop at `place` can continue over all later

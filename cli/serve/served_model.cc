@@ -97,8 +97,9 @@ Experiment load_with_kernels(const ServedModelSource& source) {
 
 ServedModel::ServedModel(const ServedModelSource& source)
     : experiment_(load_with_kernels(source)),
-      times_(experiment_, cluster_for_steps(experiment_), {},
-             source.exact ? PassTimes::Precision::kEveryBatch : PassTimes::Precision::kInterpolated),
+      times_(
+          experiment_, cluster_for_steps(experiment_), {},
+          source.exact ? PassTimes::Precision::kEveryBatch : PassTimes::Precision::kInterpolated),
       cost_(times_, experiment_.plan.dp) {}
 
 void ServedModel::complete(EngineOptions& engine, std::vector<Problem>& problems) {

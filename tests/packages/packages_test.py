@@ -150,6 +150,8 @@ class PackagesTest(unittest.TestCase):
         self.assertTrue((share / "zsh/site-functions/_stepsim").exists())
         for name in packages:
             self.assertTrue((share / "doc" / name / "copyright").exists(), name)
+        for third in ("THIRD_PARTY.md", "nlohmann-json3-dev-copyright", "libtomlplusplus-dev-copyright"):
+            self.assertTrue((share / "doc/stepsim" / third).exists(), third)
         path = {"PYTHONPATH": str(system / "usr/lib/python3/dist-packages")}
         code = f"import stepsim; print(stepsim.run('{SMALL}').to_json())"
         self.assertEqual(step_time(call(PYTHON, "-c", code, env={**os.environ, **path}, cwd="/")),

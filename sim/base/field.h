@@ -254,19 +254,19 @@ struct ArrayEntry {
   T& make(Struct& spec) const { return (spec.*array)[index]; }
 };
 
-// A row for a value whose type has a Text<T>.
-template <class Struct, class T, class Place = OwnMember<Struct, T>>
-class MemberField : public AnyField {
+// A row for a value whose type has a Text<T>, wherever it is: what each type needs is compiled
+// once, whatever has such members.
+template <class T>
+class ValueField : public AnyField {
   using Value = typename OptionalOf<T>::Value;
 
  public:
-  MemberField(std::string_view name, Place place, Limits limits, FieldDoc doc)
-      : AnyField(name, std::move(limits), doc), place_(place) {}
+  using AnyField::AnyField;
 
   std::vector<std::string> read(std::string_view text, void* spec) const override {
     std::optional<Value> value = Text<Value>::read(text);
     if (!value) return {refused_text(accepts(), text, Text<Value>::hint(text))};
-    T& target = place_.make(*static_cast<Struct*>(spec));
+    T& target = make(spec);
     if constexpr (OptionalOf<T>::kIsOptional && HasNumber<Value>) {
       if (is_unset_by_zero() && Text<Value>::number(*value) == 0) {
         target.reset();
@@ -288,21 +288,37 @@ class MemberField : public AnyField {
     }
     return std::nullopt;
   }
-  void clear(void* spec) const override { place_.make(*static_cast<Struct*>(spec)) = T{}; }
+  void clear(void* spec) const override { make(spec) = T{}; }
   std::string accepts() const override { return Text<Value>::accepts(); }
   bool is_unset_by_zero() const override {
     return OptionalOf<T>::kIsOptional && limits().zero_unsets;
   }
 
  private:
+  virtual const T* find(const void* spec) const = 0;  // nullptr: a struct around it is missing
+  virtual T& make(void* spec) const = 0;              // creates that struct
+
   const Value* value_in(const void* spec) const {
-    const T* member = place_.find(*static_cast<const Struct*>(spec));
+    const T* member = find(spec);
     if constexpr (OptionalOf<T>::kIsOptional) {
       return member != nullptr && *member ? &**member : nullptr;
     } else {
       return member;
     }
   }
+};
+
+template <class Struct, class T, class Place = OwnMember<Struct, T>>
+class MemberField : public ValueField<T> {
+ public:
+  MemberField(std::string_view name, Place place, Limits limits, FieldDoc doc)
+      : ValueField<T>(name, std::move(limits), doc), place_(place) {}
+
+ private:
+  const T* find(const void* spec) const override {
+    return place_.find(*static_cast<const Struct*>(spec));
+  }
+  T& make(void* spec) const override { return place_.make(*static_cast<Struct*>(spec)); }
 
   Place place_;
 };

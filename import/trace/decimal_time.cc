@@ -1,5 +1,8 @@
 #include "import/trace/decimal_time.h"
 
+#include <fmt/format.h>
+
+#include <cstdlib>
 #include <limits>
 
 #include "sim/base/field_text.h"
@@ -81,6 +84,11 @@ std::optional<std::int64_t> nanoseconds_in(std::string_view text) {
   if (!value) return std::nullopt;
   const std::int64_t rounded = *value + (digits.rounds_up ? 1 : 0);
   return is_negative ? -rounded : rounded;
+}
+
+std::string microseconds_text(std::int64_t nanoseconds) {
+  return fmt::format("{}{}.{:03}", nanoseconds < 0 ? "-" : "", std::abs(nanoseconds) / 1000,
+                     std::abs(nanoseconds) % 1000);
 }
 
 }  // namespace stepsim

@@ -6,17 +6,13 @@
 #include <set>
 #include <string>
 
+#include "import/trace/decimal_time.h"
 #include "proto/json_value.h"
 
 namespace stepsim {
 namespace {
 
 constexpr std::array<std::string_view, 2> kSides = {"simulated", "real"};
-
-std::string microseconds_text(std::int64_t nanoseconds) {
-  return fmt::format("{}{}.{:03}", nanoseconds < 0 ? "-" : "", std::abs(nanoseconds) / 1000,
-                     std::abs(nanoseconds) % 1000);
-}
 
 // Processes are numbered rank by rank, the simulated one first, which is how viewers order them.
 void write_side(const DeviceTrace& trace, const RankTrace& rank, const TraceStep& step,

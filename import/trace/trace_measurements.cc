@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "import/input_bytes.h"
+#include "import/trace/decimal_time.h"
 #include "import/trace/device_trace.h"
 #include "import/trace/read_trace.h"
 #include "import/trace/trace_event.h"
@@ -106,10 +107,6 @@ std::int64_t median_of(std::vector<std::int64_t> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::ranges::nth_element(values, middle);
   return *middle;
-}
-
-std::string time_of_row(std::int64_t nanoseconds) {
-  return fmt::format("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
 }
 
 // Times of one shape or size, in the order in which they were seen.
@@ -371,14 +368,15 @@ void write_tables(const std::string& name, const Measured& measured, TraceMeasur
   };
   for (const auto& [shape, times] : measured.matmuls) {
     // "gemm" of narrow types also makes its operands narrow, which here is a kernel of its own.
-    add(all.kernels, {shape.type == "fp8" ? "gemm_scaled" : "gemm", shape.type,
-                      std::to_string(shape.m), std::to_string(shape.n), std::to_string(shape.k),
-                      time_of_row(median_of(times)), fmt::format("median of {}", times.size())});
+    add(all.kernels,
+        {shape.type == "fp8" ? "gemm_scaled" : "gemm", shape.type, std::to_string(shape.m),
+         std::to_string(shape.n), std::to_string(shape.k), microseconds_text(median_of(times)),
+         fmt::format("median of {}", times.size())});
   }
   for (const auto& [key, times] : measured.collectives) {
     const auto& [op, ranks, bytes] = key;
-    add(all.collectives,
-        {op, std::to_string(ranks), std::to_string(bytes), time_of_row(median_of(times)), "bf16"});
+    add(all.collectives, {op, std::to_string(ranks), std::to_string(bytes),
+                          microseconds_text(median_of(times)), "bf16"});
   }
 }
 

@@ -12,7 +12,6 @@
 namespace stepsim {
 namespace {
 
-// The finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
 // Replaces colours by 0, 1, 2, ... in the order of the first vertex that has them.
 std::uint32_t number_in_order(std::vector<std::uint32_t>& colours) {
   std::unordered_map<std::uint32_t, std::uint32_t> numbers;  // looked up, never iterated

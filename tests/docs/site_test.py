@@ -25,7 +25,7 @@ CONFIG = {"model_type": "qwen3", "num_hidden_layers": 4, "hidden_size": 4096, "h
 EXPERIMENT = ('model { catalog: "llama3-8b" } cluster { catalog: "dgx-h100-8" }\n'
               "plan { tp: 2 dp: 4 microbatch: 1 global_batch: 16 sequence: 8192 zero: 1 }\n")
 PAGES = {
-    "../README": {"config.json": json.dumps(CONFIG), "pretrain.sh": "tests/fuzz/corpus/megatron/script.sh"},
+    "../README": {"pretrain.sh": pathlib.Path("tests/fuzz/corpus/megatron/script.sh")},
     "check-us": {},
     "first-steps": {},
     "howto-model": {"config.json": json.dumps(CONFIG), "mine.textproto": [0]},
@@ -75,7 +75,7 @@ def shown(page):
 
 def things_to_try():
     """The commands that scripts/quickstart.sh ends with."""
-    text = (SOURCE / "scripts/quickstart.sh").read_text().partition("cat <<END")[2].replace("\\\\\n", " ")
+    text = (SOURCE / "scripts/quickstart.sh").read_text().partition("cat <<END")[2]
     for line in text.splitlines():
         if "build/release/stepsim " in line:
             yield shlex.split(line.partition("build/release/stepsim ")[2].replace("$job", "llama3-70b-dgx-h100-512"))
@@ -149,7 +149,7 @@ class SiteTest(unittest.TestCase):
         for name, text in files.items():
             if isinstance(text, list):
                 text = blocks(page, "")[text[0]]
-            elif (SOURCE / text).is_file():
+            elif isinstance(text, pathlib.Path):
                 text = (SOURCE / text).read_text()
             (folder / name).write_text(text)
         return folder

@@ -5,10 +5,6 @@
 #include "sim/base/random.h"
 
 namespace stepsim {
-namespace {
-
-// The finalizer of splitmix64: every bit of the input changes half of the output bits.
-}  // namespace
 
 PortChoice::PortChoice(const Fabric& fabric, const PacketMessages& messages)
     : fabric_(fabric), messages_(messages) {

@@ -18,7 +18,7 @@ if [[ ! -f $build/build.ninja ]] || ! grep --quiet 'STEPSIM_PYTHON:BOOL=ON' "$bu
 fi
 targets=(stepsim stepsim_portable stepsim_manual stepsim_library stepsim_python stepsim_python_files)
 if grep --quiet '^build stepsim_mpi:' "$build/build.ninja"; then targets+=(stepsim_mpi); fi
-cmake --build "$build" --target "${targets[@]}" >/dev/null
+scripts/build.sh "$build" --target "${targets[@]}"
 mkdir -p "$out"
 stage=$(mktemp --directory)
 trap 'rm -rf "$stage"' EXIT

@@ -16,7 +16,7 @@ if [[ ! -f $build/build.ninja ]] || ! grep --quiet 'STEPSIM_PYTHON:BOOL=ON' "$bu
   [[ -f $build/CMakeCache.txt ]] || without_tests=(-DSTEPSIM_TESTS=OFF)
   cmake --preset release -B "$build" -DSTEPSIM_PYTHON=ON "${without_tests[@]}" --log-level=WARNING
 fi
-cmake --build "$build" --target stepsim_python stepsim_python_portable stepsim_python_files >/dev/null
+scripts/build.sh "$build" --target stepsim_python stepsim_python_portable stepsim_python_files
 python=$(sed -n 's/^Python3_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
 
 stage=$(mktemp --directory)

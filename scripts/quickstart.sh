@@ -13,7 +13,7 @@ if [[ ! -f build/release/build.ninja ]]; then
     { cat build-configure.log >&2; exit 1; }
   rm -f build-configure.log
 fi
-cmake --build --preset release --target stepsim
+scripts/build.sh --preset release --target stepsim
 
 echo "== run $job"
 mkdir -p out

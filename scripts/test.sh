@@ -33,12 +33,12 @@ for preset in "${presets[@]}"; do
 done
 if [[ ${#presets[@]} -gt 1 ]]; then
   echo "== build (parts, with sanitizers)"
-  cmake --build --preset sanitize
+  scripts/build.sh --preset sanitize
   echo "== build (stepsim, with ThreadSanitizer)"
-  cmake --build --preset threads
+  scripts/build.sh --preset threads
 fi
 echo "== build (release, with tests)"
-cmake --build --preset release
+scripts/build.sh --preset release
 echo "== test"
 if [[ ${#tests[@]} -gt 0 ]]; then
   echo "left out: the tests labelled docs, packages and sanitized, which scripts/test.sh runs"

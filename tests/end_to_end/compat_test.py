@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""What 0.1 wrote is read and gives what it gave (tests/compat/README.md): compat_test.py PATH-TO-STEPSIM"""
+import json
+import pathlib
+import shutil
+
+from program import StepsimTest, main, stepsim
+
+COMPAT = pathlib.Path(__file__).resolve().parent.parent / "compat"
+EXPECTED = json.loads((COMPAT / "expected.json").read_text())
+
+
+class CompatTest(StepsimTest):
+    def result(self, *arguments):
+        run = stepsim(*arguments, "--json", "-", "--quiet")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return json.loads(run.stdout)
+
+    def test_experiments_give_what_they_gave(self):
+        files = {path.name for path in (COMPAT / "experiments").iterdir()}
+        self.assertEqual(files, set(EXPECTED["experiments"]))
+        for name, expected in EXPECTED["experiments"].items():
+            with self.subTest(name):
+                result = self.result("run", str(COMPAT / "experiments" / name))
+                self.assertEqual(result["step_time_s"], expected["step_time_s"])
+                self.assertEqual(result["memory"]["peak_bytes"], expected["peak_bytes"])
+
+    def test_results_run_again(self):
+        for path in sorted((COMPAT / "results").iterdir()):
+            with self.subTest(path.name):
+                was = json.loads(path.read_text())
+                result = self.result("run", str(path))
+                self.assertEqual(result["step_time_s"], was["step_time_s"])
+                self.assertEqual(result["memory"]["peak_bytes"], was["memory"]["peak_bytes"])
+
+    def test_dicts_of_python_programs(self):
+        # As bindings/stepsim hands them on: the plan as a file.
+        for number, asked in enumerate(json.loads((COMPAT / "dicts.json").read_text())):
+            with self.subTest(asked):
+                path = self.folder / f"{number}.json"
+                path.write_text(json.dumps(asked["plan"]))
+                result = self.result("run", "--model", asked["model"], "--cluster", asked["cluster"],
+                                     "--plan", str(path))
+                self.assertEqual(result["step_time_s"], EXPECTED["dicts"][number])
+
+    def test_tables_are_predicted_alike(self):
+        for name, expected in EXPECTED["tables"].items():
+            with self.subTest(name):
+                rows = self.result("accuracy", str(COMPAT / "tables" / name))["rows"]
+                self.assertEqual([row["predicted"] for row in rows], expected)
+
+    def test_a_store_of_a_sweep_is_merged(self):
+        store = self.folder / "old.sqlite"
+        shutil.copy(COMPAT / "sweep.sqlite", store)
+        run = stepsim("sweep", "merge", str(store), "--store", str(self.folder / "all.sqlite"), "--csv",
+                      str(self.folder / "all.csv"))
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(len((self.folder / "all.csv").read_text().splitlines()), 5)
+
+
+if __name__ == "__main__":
+    main()

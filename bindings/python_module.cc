@@ -25,7 +25,7 @@
 #include "cli/version.h"
 #include "proto/catalog/catalog.h"
 #include "proto/load_experiment.h"
-#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/key_groups.h"
 #include "sim/base/error.h"
 #include "sim/base/shown_text.h"
 #include "sim/run/simulate.h"
@@ -150,10 +150,12 @@ py::list names_of_subcommands() {
 
 py::list keys_of_plan() {
   py::list list;
-  for (const auto& field : plan_fields().fields()) {
-    list.append(py::make_tuple(std::string(field->name()), field->accepts(),
-                               plan_fields().default_of(*field).value_or(""),
-                               std::string(field->doc().help)));
+  for (const KeyGroup group : kKeyGroups) {
+    for (const auto& field : fields_of(group).fields()) {
+      list.append(py::make_tuple(std::string(field->name()), field->accepts(),
+                                 fields_of(group).default_of(*field).value_or(""),
+                                 std::string(field->doc().help), std::string(name_of(group))));
+    }
   }
   return list;
 }
@@ -208,7 +210,7 @@ PYBIND11_MODULE(_core, module) {
   module.def("options", options_of, py::arg("subcommand"),
              "The options of a subcommand: (name, takes a value, help) of each.");
   module.def("subcommands", names_of_subcommands, "The names of all subcommands.");
-  module.def("plan_keys", keys_of_plan, "The keys of a plan: (name, accepted, default, help).");
+  module.def("plan_keys", keys_of_plan, "The keys of plan, software and pass: (name, accepted, default, help, group).");
   module.def("catalog_kinds", kinds_of_catalog, "The kinds of the catalog.");
   module.def("catalog_names", names_in_catalog, py::arg("kind"),
              "The entries of a kind, in order.");

@@ -5,7 +5,7 @@
 #include "analysis/goodput/failure_table.h"
 #include "experiment/cluster_fields.h"
 #include "experiment/simulation_fields.h"
-#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/key_groups.h"
 #include "serving/engines/engine_fields.h"
 #include "serving/engines/engine_table.h"
 #include "serving/requests/request_source.h"
@@ -24,6 +24,24 @@ constexpr const char* kPlanHead =
     R"(Keys of a plan, as in --plan tp=8,dp=16,global-batch=1024,sequence=8192: joined by
 commas, without spaces, with dashes or underscores. --set plan.tp=8 and the group
 `plan` of a file set the same keys. `stepsim help plan KEY` shows one.
+
+)";
+
+constexpr const char* kSoftwareHead =
+    R"(Keys of the software that runs a plan: which kernels, copies, buffers, messages and
+launches it brings. --software torchtitan takes those of an entry of catalog/software,
+with the efficiencies of its kernels; keys behind it, or alone, go over them:
+--software torchtitan,loss=fused. --set software.loss=fused and the group `software` of
+a file (its `catalog` names an entry) set the same keys. Without any, kernels are the
+best that were measured on the chip, and keys have the defaults below.
+`stepsim help software KEY` shows one.
+
+)";
+
+constexpr const char* kPassHead =
+    R"(Keys of one pass of inference, as in --pass decode,batch=64,context=8192: what the
+plan computes in place of a training step. --set pass.batch=64 and the group `pass` of a
+file set the same keys. `stepsim help pass KEY` shows one.
 
 )";
 
@@ -157,6 +175,14 @@ std::string field_help(std::string_view topic, const char* head, const AnyFieldT
 
 std::string plan_help(std::span<const std::string> keys) {
   return field_help("plan", kPlanHead, plan_fields(), keys);
+}
+
+std::string software_help(std::span<const std::string> keys) {
+  return field_help("software", kSoftwareHead, software_fields(), keys);
+}
+
+std::string pass_help(std::span<const std::string> keys) {
+  return field_help("pass", kPassHead, pass_fields(), keys);
 }
 
 std::string simulation_help(std::span<const std::string> fields) {

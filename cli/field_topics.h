@@ -12,6 +12,8 @@ namespace stepsim {
 // "--markdown" alone returns the text of the page in docs/. They throw ConfigError for a field that
 // does not exist.
 std::string plan_help(std::span<const std::string> keys);
+std::string software_help(std::span<const std::string> keys);
+std::string pass_help(std::span<const std::string> keys);
 std::string simulation_help(std::span<const std::string> fields);
 std::string chip_help(std::span<const std::string> fields);
 std::string model_help(std::span<const std::string> fields);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "schedules/plan/key_groups.h"
+
 namespace stepsim {
 namespace {
 
@@ -24,7 +26,7 @@ std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model,
   std::vector<Problem> of_plan = check(plan, model, places);
   for (Problem& problem : check(plan, cluster.chip)) of_plan.push_back(std::move(problem));
   check_host(plan, cluster, of_plan);
-  return under("plan", std::move(of_plan));
+  return with_groups(std::move(of_plan));
 }
 
 std::vector<Problem> check(const Experiment& experiment, const Places& places) {

@@ -12,7 +12,7 @@
 #include "schedules/plan/axis.h"
 #include "schedules/plan/communicators.h"
 #include "schedules/plan/expert_places.h"
-#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/key_groups.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/run/ops/chip_share.h"
 #include "workload/experts.h"
@@ -39,7 +39,7 @@ std::string share_key(ParallelPlan plan, bool has_matrix) {
   plan.layout.clear();
   if (!plan.fsdp_copies) plan.zero = 0;
   std::string key;
-  for (const auto& field : plan_fields().fields()) key += field->write(&plan).value_or("") + ",";
+  for (const AnyField* field : all_keys()) key += field->write(&plan).value_or("") + ",";
   return key;
 }
 

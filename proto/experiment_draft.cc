@@ -8,6 +8,7 @@
 #include "proto/catalog/catalog_reference.h"
 #include "proto/experiment.pb.h"
 #include "proto/hugging_face/hugging_face.h"
+#include "proto/key_groups_of_files.h"
 #include "proto/message_fields.h"
 #include "proto/message_file.h"
 #include "proto/named_files.h"
@@ -24,12 +25,15 @@ ExperimentDraft::ExperimentDraft() : message_(std::make_unique<Message>()) {}
 ExperimentDraft::~ExperimentDraft() = default;
 
 std::optional<std::string> ExperimentDraft::set(std::string_view path, std::string_view value) {
-  return set_field(message_->fields, path, value);
+  const JoinedPath joined = joined_path(path);
+  if (!joined.problem.empty()) return joined.problem;
+  return set_field(message_->fields, joined.path, value);
 }
 
 std::optional<std::string> ExperimentDraft::find(std::string_view path) const {
   const google::protobuf::Message* group = &message_->fields;
-  const std::vector<std::string_view> names = split_text(path, '.');
+  const JoinedPath joined = joined_path(path);
+  const std::vector<std::string_view> names = split_text(joined.path, '.');
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto* const field = group->GetDescriptor()->FindFieldByName(std::string(names[i]));
     if (field == nullptr || field->is_repeated()) return std::nullopt;
@@ -69,8 +73,10 @@ std::vector<Problem> ExperimentDraft::set_cluster_file(const std::string& path) 
 }
 
 std::string ExperimentDraft::text() const {
+  file::Experiment in_groups = message_->fields;
+  split_groups(in_groups);
   std::string text;
-  google::protobuf::TextFormat::PrintToString(message_->fields, &text);
+  google::protobuf::TextFormat::PrintToString(in_groups, &text);
   return text;
 }
 

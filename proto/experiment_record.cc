@@ -16,7 +16,7 @@
 #include "proto/read_fields.h"
 #include "proto/record_fields.h"
 #include "schedules/pipeline/schedule_file.h"
-#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/key_groups.h"
 #include "sim/base/field_text.h"
 
 namespace stepsim {
@@ -72,19 +72,22 @@ Json object_of(const Message& message) {
   return object;
 }
 
-// Returns every key in force, then the given keys that were split into others. A user's own
-// schedule is written out itself, not as its file name.
-Json plan_of(const file::Plan& message, const ParallelPlan& plan) {
+// Returns every key of a group in force, then the given keys that were split into others. A user's
+// own schedule is written out itself, not as its file name.
+Json keys_of(KeyGroup group, const file::Plan& message, const ParallelPlan& plan) {
   Json object = Json::object();
-  for (const FieldValue& value : values_in_force(plan_fields(), &plan)) {
+  if (group == KeyGroup::kSoftware && !plan.software.empty()) object["catalog"] = plan.software;
+  for (const FieldValue& value : fields_of(group).in_force(plan)) {
     const FieldDescriptor* const field = message.GetDescriptor()->FindFieldByName(value.path);
     const bool is_text = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
     object[value.path] = is_text ? Json(value.text) : plain_value(value.text);
   }
-  if (plan.own_schedule) object["schedule"] = write_schedule(*plan.own_schedule);
+  if (group == KeyGroup::kPlan && plan.own_schedule) {
+    object["schedule"] = write_schedule(*plan.own_schedule);
+  }
   const Json given = object_of(message);
   for (const auto& [key, value] : given.items()) {
-    if (!object.contains(key)) object[key] = value;
+    if (group_of(key) == group && !object.contains(key)) object[key] = value;
   }
   return object;
 }
@@ -166,7 +169,10 @@ ExperimentRecord record_of(const file::Experiment& message, const Experiment& ex
     cluster.mutable_chip()->clear_serving();
   }
   fields["cluster"] = object_of(cluster);
-  fields["plan"] = plan_of(message.plan(), experiment.plan);
+  for (const KeyGroup group : kKeyGroups) {
+    if (group == KeyGroup::kPass && !experiment.plan.is_inference()) continue;
+    fields[std::string(name_of(group))] = keys_of(group, message.plan(), experiment.plan);
+  }
   if (message.has_variation()) fields["variation"] = object_of(message.variation());
   if (message.published_size() > 0) fields["published"] = Json::array();
   for (const file::Published& published : message.published()) {

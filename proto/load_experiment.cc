@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "proto/catalog/catalog_reference.h"
 #include "proto/experiment.pb.h"
 #include "proto/hugging_face/hugging_face.h"
+#include "proto/key_groups_of_files.h"
 #include "proto/message_fields.h"
 #include "proto/mlp_stack_text.h"
 #include "proto/named_files.h"
@@ -38,8 +40,7 @@ struct Override {
 
   // A reference names the entry that the other overrides then change.
   bool is_reference() const {
-    return path.ends_with(".catalog") || path.ends_with(".huggingface") ||
-           path == "plan.software" || path == "model.as";
+    return path.ends_with(".catalog") || path.ends_with(".huggingface") || path == "model.as";
   }
 };
 
@@ -49,6 +50,7 @@ struct Loaded {
   file::Experiment message;
   std::filesystem::path folder;
   bool usable = true;
+  std::vector<std::string> moved_keys{};  // of a file of 0.1
 };
 
 Loaded load_file(const std::string& experiment, const std::string& text, ProblemList& problems) {
@@ -78,6 +80,7 @@ Loaded load_file(const std::string& experiment, const std::string& text, Problem
     return loaded;
   }
   loaded.usable = read_message(*source, "", loaded.message, problems);
+  loaded.moved_keys = join_groups(loaded.message, problems);
   if (looks_like_file(experiment) && text.empty()) {
     place_files(loaded.folder, loaded.message, problems);
   }
@@ -126,19 +129,48 @@ bool read_cluster_flag(const std::string& flag, file::Cluster& cluster, ProblemL
   return usable;
 }
 
+// A file of 0.1 may have keys of all groups; any other only its own.
 bool read_plan_flag(const std::string& flag, file::Plan& plan, ProblemList& problems) {
   if (flag.find('=') != std::string::npos) {
-    read_plan_text(flag, plan, problems);
+    read_keys_text(flag, KeyGroup::kPlan, plan, problems);
     return true;
   }
-  plan.Clear();
+  clear_group(KeyGroup::kPlan, plan);
   if (!looks_like_file(flag)) {
     plan.set_catalog(flag);
     return true;
   }
   const auto source = read_source(flag, "--plan", problems);
-  if (!source || !read_message(*source, "plan.", plan, problems)) return false;
-  place_files(std::filesystem::path(flag).parent_path(), plan, problems);
+  file::Plan keys;
+  if (!source || !read_message(*source, "plan.", keys, problems)) return false;
+  place_files(std::filesystem::path(flag).parent_path(), keys, problems);
+  plan.MergeFrom(keys);
+  return true;
+}
+
+// "torchtitan", "mine.textproto", "loss=separate", or a name or file with keys behind it. The name
+// or the file replaces what an experiment says of its software.
+bool read_software_flag(const std::string& flag, file::Plan& plan, ProblemList& problems) {
+  if (flag.empty()) return true;
+  const std::string first = flag.substr(0, flag.find(','));
+  const bool has_base = first.find('=') == std::string::npos;
+  if (has_base) {
+    clear_group(KeyGroup::kSoftware, plan);
+    if (!looks_like_file(first)) {
+      plan.set_software(first);
+    } else {
+      const auto source = read_source(first, "--software", problems);
+      file::Experiment keys;
+      if (!source || !read_message(*source, "software.", *keys.mutable_software(), problems)) {
+        return false;
+      }
+      join_groups(keys, problems);
+      plan.MergeFrom(keys.plan());
+    }
+  }
+  const std::string_view keys =
+      has_base ? std::string_view(flag).substr(std::min(first.size() + 1, flag.size())) : flag;
+  if (!keys.empty()) read_keys_text(keys, KeyGroup::kSoftware, plan, problems);
   return true;
 }
 
@@ -159,10 +191,12 @@ std::vector<Override> split_overrides(const std::vector<std::string>& texts,
 void apply(const Override& change, file::Experiment& message, ProblemList& problems) {
   std::string value = change.value;
   if (change.path.ends_with(".huggingface")) value = std::filesystem::absolute(value).string();
-  if (const auto problem = set_field(message, change.path, value)) {
-    problems.add("--set " + change.path, *problem);
-    problems.mark_reported(change.path);
-  }
+  const JoinedPath joined = joined_path(change.path);
+  const auto problem = joined.problem.empty() ? set_field(message, joined.path, value)
+                                              : std::optional(joined.problem);
+  if (!problem) return;
+  problems.add("--set " + change.path, *problem);
+  problems.mark_reported(change.path);
 }
 
 // Returns places for as many ranks as the plan has, without levels.
@@ -185,8 +219,8 @@ std::vector<Problem> check_loaded(const Experiment& experiment, bool has_model,
   ParallelPlan plan = experiment.plan;
   if (!built) plan.map.clear();
   const Places places = built ? built->places : places_for(plan);
-  std::vector<Problem> problems = under("plan", has_model ? check(plan, experiment.model, places)
-                                                          : check_without_model(plan, places));
+  std::vector<Problem> problems = with_groups(has_model ? check(plan, experiment.model, places)
+                                                        : check_without_model(plan, places));
   for (Problem& problem : under("variation", check(experiment.variation, plan.ranks()))) {
     problems.push_back(std::move(problem));
   }
@@ -213,7 +247,8 @@ void add_overrides(const ExperimentSource& source, file::Experiment& message) {
 // Returns whether no flag changes what the file or the catalog says.
 bool is_as_written(const ExperimentSource& source) {
   return source.model.empty() && source.cluster.empty() && source.plan.empty() &&
-         source.chip.empty() && source.library.empty() && source.overrides.empty();
+         source.software.empty() && source.pass.empty() && source.chip.empty() &&
+         source.library.empty() && source.overrides.empty();
 }
 
 Publication forget_publication(file::Experiment& message) {
@@ -311,6 +346,12 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message,
   if (!source.plan.empty()) {
     has_plan = read_plan_flag(source.plan, *message.mutable_plan(), problems);
   }
+  if (!source.pass.empty()) {
+    read_keys_text(source.pass, KeyGroup::kPass, *message.mutable_plan(), problems);
+  }
+  if (!source.software.empty()) {
+    has_plan = read_software_flag(source.software, *message.mutable_plan(), problems) && has_plan;
+  }
   replace_parts(source.chip, source.library, message);
   const std::vector<Override> overrides = split_overrides(source.overrides, problems);
   for (const Override& change : overrides) {
@@ -383,6 +424,29 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message,
 }
 
 }  // namespace
+
+ExperimentSource with_keys(ExperimentSource source, std::string_view keys) {
+  KeyTexts texts = split_keys_text(keys);
+  source.plan = std::move(texts.plan);
+  source.software = std::move(texts.software);
+  source.pass = std::move(texts.pass);
+  return source;
+}
+
+std::vector<std::string> moved_keys_of(const ExperimentSource& source) {
+  ProblemList ignored;
+  std::vector<std::string> moved;
+  if (looks_like_file(source.experiment) && source.text.empty()) {
+    moved = load_file(source.experiment, "", ignored).moved_keys;
+  }
+  if (source.plan.find('=') != std::string::npos || !looks_like_file(source.plan)) return moved;
+  file::Experiment of_plan;
+  if (const auto file = read_source(source.plan, "--plan", ignored)) {
+    read_message(*file, "plan.", *of_plan.mutable_plan(), ignored);
+    std::ranges::move(join_groups(of_plan, ignored), std::back_inserter(moved));
+  }
+  return moved;
+}
 
 LoadedExperiment load_with_topology(const ExperimentSource& source) {
   file::Experiment message;
@@ -462,7 +526,12 @@ ParallelPlan load_plan(const std::string& plan) {
   ProblemList problems;
   file::Plan message;
   ParallelPlan read;
-  if (read_plan_flag(plan, message, problems) && resolve(message, problems)) {
+  const bool is_keys = plan.find('=') != std::string::npos;
+  const KeyTexts keys = is_keys ? split_keys_text(plan) : KeyTexts{.plan = plan};
+  const bool usable = keys.plan.empty() || read_plan_flag(keys.plan, message, problems);
+  if (!keys.pass.empty()) read_keys_text(keys.pass, KeyGroup::kPass, message, problems);
+  if (usable && read_software_flag(keys.software, message, problems) &&
+      resolve(message, problems)) {
     // Another part of the question may give them.
     if (!message.has_global_batch()) message.set_global_batch(1);
     if (!message.has_sequence()) message.set_sequence(1);

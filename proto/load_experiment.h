@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiment/experiment.h"
@@ -15,16 +16,19 @@
 namespace stepsim {
 
 // ExperimentSource says where an experiment comes from: a file (.textproto or .json; the .json may
-// be the result of a run, which contains its experiment), a catalog name, or the three flags. With
-// an experiment, --model and --cluster replace its own, and --plan overrides keys of its plan.
-// `overrides` are "path=value" pairs of --set. Those that name another entry to be based on
-// (plan.catalog, model.huggingface) are applied first, then the others, in order. If the model or
-// cluster is replaced, the experiment gets a new name made of both.
+// be the result of a run, which contains its experiment), a catalog name, or the flags. With an
+// experiment, --model, --cluster and a name or file of --software replace its own; --plan, --pass
+// and keys of --software override keys of its. `overrides` are "path=value" pairs of --set. Those
+// that name another entry to be based on (plan.catalog, model.huggingface) are applied first, then
+// the others, in order. If the model or cluster is replaced, the experiment gets a new name made of
+// both.
 struct ExperimentSource {
   std::string experiment = {};  // file or catalog name; may be empty with the flags below
   std::string model = {};       // --model: catalog name, or a Hugging Face config.json
   std::string cluster = {};     // --cluster: catalog name or file
   std::string plan = {};        // --plan: "tp=8,pp=4,...": docs/plan-keys.md; catalog name or file
+  std::string software = {};    // --software: "torchtitan,loss=separate", a file, or keys alone
+  std::string pass = {};        // --pass: "decode,batch=64,context=8192"
   std::string chip = {};        // --chip: catalog name or file; replaces the cluster's chip
   std::string library = {};     // --library: the same of the cluster's library
   std::vector<std::string> overrides = {};
@@ -33,6 +37,11 @@ struct ExperimentSource {
   // name.
   std::string text = {};
 };
+
+// Returns the source with these keys, each in the line of its group: "tp=8,loss=fused" is tp=8 of
+// --plan and loss=fused of
+// --software.
+ExperimentSource with_keys(ExperimentSource source, std::string_view keys);
 
 Experiment load_experiment(const ExperimentSource& source);
 
@@ -45,6 +54,11 @@ struct LoadedExperiment {
   Publication publication{};     // published figures; empty once flags change the experiment
   ServedLoad served{};           // how `stepsim serve` serves it; empty: not said
 };
+
+// Returns the keys that the files of an experiment and a plan have where 0.1 had them: "plan.loss",
+// which is software.loss. None if they can't be read.
+std::vector<std::string> moved_keys_of(const ExperimentSource& source);
+
 LoadedExperiment load_with_topology(const ExperimentSource& source);
 
 // Returns the axes that the file of an experiment has: "plan.tp=1,2,4"; none for a name.

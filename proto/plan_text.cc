@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/key_groups_of_files.h"
 #include "proto/message_fields.h"
 #include "sim/base/field_text.h"
 
@@ -39,32 +40,75 @@ std::string with_commas(std::string_view entry) {
   return keys > 1 ? joined : "";
 }
 
+std::string_view example_of(KeyGroup group) {
+  switch (group) {
+    case KeyGroup::kSoftware:
+      return "torchtitan,loss=separate";
+    case KeyGroup::kPass:
+      return "decode,batch=64,context=8192";
+    case KeyGroup::kPlan:
+      break;
+  }
+  return "tp=8,dp=16";
+}
+
 }  // namespace
 
-void read_plan_text(std::string_view text, file::Plan& plan, ProblemList& problems) {
+void read_keys_text(std::string_view text, KeyGroup group, file::Plan& plan,
+                    ProblemList& problems) {
+  const std::string option = "--" + std::string(name_of(group));
   std::set<std::string> seen;
   for (const std::string_view entry : entries_of(text)) {
     const std::size_t equals = entry.find('=');
-    const std::string key(entry.substr(0, equals));
-    if (equals == std::string_view::npos || key.empty()) {
-      problems.add("--plan",
-                   "must be keys and values, as in tp=8,dp=16; has \"" + std::string(entry) + "\"");
+    std::string field(entry.substr(0, equals));
+    const bool is_kind = group == KeyGroup::kPass && seen.empty() && !entry.empty() &&
+                         equals == std::string_view::npos;
+    std::string_view value = is_kind ? entry : entry.substr(std::min(equals, entry.size() - 1) + 1);
+    if (is_kind) field = "inference";
+    if ((equals == std::string_view::npos && !is_kind) || field.empty()) {
+      problems.add(option, "must be keys and values, as in " + std::string(example_of(group)) +
+                               "; has \"" + std::string(entry) + "\"");
       continue;
     }
     if (const std::string meant = with_commas(entry); !meant.empty()) {
-      problems.add("--plan",
+      problems.add(option,
                    "has spaces between keys, must have commas; did you mean " + meant + "?");
       continue;
     }
-    std::string field = key;
+    const std::string key = field;
     std::replace(field.begin(), field.end(), '-', '_');
     if (!seen.insert(field).second) {
-      problems.add("--plan " + key, "is given twice");
-    } else if (const auto problem = set_field(plan, field, entry.substr(equals + 1))) {
-      problems.add("--plan " + key, *problem);
-      problems.mark_reported("plan." + field);
+      problems.add(option + " " + key, "is given twice");
+    } else if (std::string problem = misplaced_key(field, group); !problem.empty()) {
+      problems.add(option + " " + key, problem);
+      set_field(plan, field, value);  // as it is meant, so that nothing else seems to be missing
+    } else if (const auto refusal = set_field(plan, field, value)) {
+      problems.add(option + " " + key, *refusal);
+      problems.mark_reported(std::string(name_of(group)) + "." + field);
     }
   }
+}
+
+KeyTexts split_keys_text(std::string_view text) {
+  KeyTexts texts;
+  for (const std::string_view entry : entries_of(text)) {
+    std::string key(entry.substr(0, entry.find('=')));
+    std::replace(key.begin(), key.end(), '-', '_');
+    if (key == "software") {  // its catalog, which stands first
+      const std::string name(entry.substr(std::min(entry.find('='), entry.size() - 1) + 1));
+      texts.software = name + (texts.software.empty() ? "" : ",") + texts.software;
+      continue;
+    }
+    const std::size_t dot = std::min(key.find('.'), key.size());
+    const std::string name = dot == key.size() ? key : key.substr(dot + 1);
+    const KeyGroup group = group_of(name).value_or(KeyGroup::kPlan);
+    const bool has_group = key == path_of_key(name);
+    std::string& own = group == KeyGroup::kPlan       ? texts.plan
+                       : group == KeyGroup::kSoftware ? texts.software
+                                                      : texts.pass;
+    own += (own.empty() ? "" : ",") + std::string(entry.substr(has_group ? dot + 1 : 0));
+  }
+  return texts;
 }
 
 }  // namespace stepsim

@@ -2,7 +2,7 @@
 
 #include "proto/read_fields.h"
 #include "proto/to_spec.h"
-#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/key_groups.h"
 
 namespace stepsim {
 namespace {
@@ -11,10 +11,10 @@ namespace {
 void check_part(bool given, std::int64_t part, std::int64_t counted, const char* field,
                 const file::Plan& plan, ProblemList& problems) {
   if (!given || !plan.has_state_bytes() || part == counted) return;
-  problems.add(std::string("plan.") + field,
-               "is " + std::to_string(part) +
-                   ", but state_bytes = " + std::to_string(plan.state_bytes()) + " counts " +
-                   std::to_string(counted) + " for it: leave out one of the two");
+  problems.add(path_of_key(field), "is " + std::to_string(part) +
+                                       ", but state_bytes = " + std::to_string(plan.state_bytes()) +
+                                       " counts " + std::to_string(counted) +
+                                       " for it: leave out one of the two");
 }
 
 // Keys of inference that stand for others: batch is global_batch, and decode makes one token. What
@@ -23,7 +23,7 @@ void check_part(bool given, std::int64_t part, std::int64_t counted, const char*
 file::Plan with_inference_keys(file::Plan plan, ProblemList& problems) {
   if (plan.has_batch()) {
     if (plan.has_global_batch() && plan.global_batch() != plan.batch()) {
-      problems.add("plan.batch", "is " + std::to_string(plan.batch()) +
+      problems.add("pass.batch", "is " + std::to_string(plan.batch()) +
                                      ", but global_batch, which means the same, is " +
                                      std::to_string(plan.global_batch()) + ": leave one out");
     }
@@ -47,7 +47,10 @@ file::Plan with_inference_keys(file::Plan plan, ProblemList& problems) {
 ParallelPlan to_plan(const file::Plan& message, ProblemList& problems) {
   const file::Plan plan = with_inference_keys(message, problems);
   ParallelPlan spec;
-  read_fields(plan, plan_fields(), spec, "plan.", problems);
+  for (const KeyGroup group : kKeyGroups) {
+    read_fields(plan, fields_of(group), spec, std::string(name_of(group)) + ".", problems);
+  }
+  spec.software = plan.software();
   check_part(plan.has_gradient_bytes(), plan.gradient_bytes(), spec.gradient_bytes,
              "gradient_bytes", plan, problems);
   check_part(plan.has_optimizer_bytes(), plan.optimizer_bytes(), spec.optimizer_bytes,

@@ -50,6 +50,8 @@ def stub():
     lines = ["    def __init__(self, catalog: Optional[str] = ..., *,"]
     texts = []
     for key in stepsim.plan_keys():
+        if key.group != "plan":
+            continue
         lines.append(f"                 {key.name}: Optional[{type_of(key)}] = ...,")
         default = f" (default: {key.default})" if key.default else ""
         texts.append(textwrap.fill(f"{key.name}: {key.help}{default}", 96,

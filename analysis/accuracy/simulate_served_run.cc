@@ -28,14 +28,14 @@ std::string ranks_of(std::string_view plan) {
 Experiment load(const ServedPlan& plan) {
   std::vector<std::string> overrides;
   if (plan.experts) overrides.push_back(fmt::format("model.experts.routed={}", *plan.experts));
+  const ExperimentSource source{.model = plan.model,
+                                .cluster = plan.cluster,
+                                .chip = plan.chip,
+                                .library = plan.library,
+                                .overrides = std::move(overrides)};
   Experiment experiment = load_experiment(
-      {.model = plan.model,
-       .cluster = plan.cluster,
-       .plan = fmt::format("inference=decode,context=2,batch={},allow_idle_chips=true,{}",
-                           ranks_of(plan.plan), plan.plan),
-       .chip = plan.chip,
-       .library = plan.library,
-       .overrides = std::move(overrides)});
+      with_keys(source, fmt::format("inference=decode,context=2,batch={},allow_idle_chips=true,{}",
+                                    ranks_of(plan.plan), plan.plan)));
   ChipSpec& chip = experiment.cluster.chip;
   if (const auto software = serving_software(plan.framework)) {
     prefer_kernels_of(*software, chip.serving);

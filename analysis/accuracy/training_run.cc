@@ -14,7 +14,7 @@
 #include "analysis/accuracy/training_run_plan.h"
 #include "analysis/accuracy/type_words.h"
 #include "schedules/plan/domain_share.h"
-#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/key_groups.h"
 #include "sim/base/error.h"
 #include "sim/base/field_text.h"
 
@@ -126,7 +126,7 @@ std::string first_of(const std::vector<Problem>& problems) {
 void check_and_build(TrainingRun& run) {
   const Experiment& experiment = run.experiment;
   throw_if_any(under("model", check(experiment.model)));
-  throw_if_any(under("plan", limit_problems(plan_fields(), &experiment.plan)));
+  throw_if_any(with_groups(problems_of_keys(experiment.plan)));
   run.topology = build_topology(experiment.cluster.topology, experiment.cluster.faults);
   throw_if_any(check(experiment, run.topology.places));
 }

@@ -12,7 +12,7 @@
 #include "analysis/accuracy/plan_words.h"
 #include "analysis/accuracy/type_words.h"
 #include "analysis/accuracy/words.h"
-#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/key_groups.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/base/error.h"
 #include "sim/base/small_letters.h"
@@ -32,7 +32,7 @@ using PlanKeys = std::vector<std::pair<std::string, std::string>>;
 void set_keys(const std::string& entry, const PlanKeys& keys, ParallelPlan& plan) {
   std::vector<Problem> problems;
   for (const auto& [key, text] : keys) {
-    const AnyField* const field = plan_fields().find(key);
+    const AnyField* const field = find_key(key);
     if (field == nullptr) throw std::logic_error("no key " + key + " of a plan");
     for (std::string& problem : field->read(text, &plan)) {
       problems.push_back({entry + ".plan." + key, std::move(problem)});

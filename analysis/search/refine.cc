@@ -10,7 +10,7 @@
 #include "analysis/search/plan_bench.h"
 #include "analysis/search/plan_helper.h"
 #include "schedules/plan/inference_plan.h"
-#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/key_groups.h"
 #include "sim/base/parallel.h"
 
 namespace stepsim {
@@ -21,7 +21,7 @@ constexpr std::uint64_t kOpsOfRefinement = 10'000'000;  // some 3 s on one core
 constexpr int kMostRounds = 4;
 
 std::string value_in(const ParallelPlan& plan, std::string_view key) {
-  return plan_fields().find(key)->write(&plan).value_or("");
+  return find_key(key)->write(&plan).value_or("");
 }
 
 // Returns the orders of the axes that have more than one rank. The others come last.
@@ -124,7 +124,7 @@ class Refiner {
 
   static std::string key_of(const ParallelPlan& plan) {
     std::string text;
-    for (const FieldValue& value : plan_fields().changed(plan)) {
+    for (const FieldValue& value : changed_keys(plan)) {
       text += value.path + "=" + value.text + ",";
     }
     return text;
@@ -245,7 +245,7 @@ class Refiner {
         result_.plans, [&](const RefinedPlan& other) { return key_of(other.plan.plan) == key; });
     if (is_known) return;
     RefinedPlan refined{.plan = std::move(found), .start = number};
-    for (const auto& field : plan_fields().fields()) {
+    for (const AnyField* const field : all_keys()) {
       const std::string from = field->write(&start.plan).value_or("");
       const std::string to = field->write(&refined.plan.plan).value_or("");
       if (from != to) refined.changes.push_back({std::string(field->name()), from, to});

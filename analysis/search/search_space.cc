@@ -5,7 +5,7 @@
 
 #include "schedules/plan/balanced_layout.h"
 #include "schedules/plan/inference_plan.h"
-#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/key_groups.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/base/suggestion.h"
 
@@ -16,10 +16,9 @@ constexpr std::uint64_t kMostPlans = std::uint64_t{1} << 62;
 constexpr std::int64_t kMostOfARange = 4096;
 
 std::size_t place_in_table(std::string_view key) {
-  const auto& fields = plan_fields().fields();
-  const auto found =
-      std::ranges::find(fields, key, [](const auto& field) { return field->name(); });
-  return static_cast<std::size_t>(found - fields.begin());
+  const std::vector<const AnyField*> keys = all_keys();
+  const auto found = std::ranges::find(keys, key, &AnyField::name);
+  return static_cast<std::size_t>(found - keys.begin());
 }
 
 std::vector<std::string> divisors(std::int64_t whole, std::int64_t most) {
@@ -52,7 +51,7 @@ std::vector<std::string> set_key(std::string_view key, std::string_view value, P
     plan.balanced = false;
     return {};
   }
-  const AnyField* const field = plan_fields().find(key);
+  const AnyField* const field = find_key(key);
   std::vector<std::string> messages = field->read(value, &plan);
   if (!messages.empty()) return messages;
   if (auto message = limit_problem(*field, &plan)) messages.push_back(std::move(*message));
@@ -201,7 +200,7 @@ std::vector<std::string> usual_values(std::string_view key, const ModelSpec& mod
   if (key == "schedule") return {"1f1b", "interleaved_1f1b", "zb_h1", "zbv_hand"};
   if (key == "chunks") return {"1", "2", "4"};
   if (key == "layout") return {"equal", "balanced"};
-  const AnyField* const field = plan_fields().find(key);
+  const AnyField* const field = find_key(key);
   if (field != nullptr && field->accepts() == Text<bool>::accepts()) return {"false", "true"};
   return {};
 }
@@ -269,10 +268,17 @@ std::vector<Dimension> read_space(std::string_view text, std::string_view option
       }
       continue;
     }
-    const std::string key = as_field(part.substr(0, equals));
-    is_known = plan_fields().find(key) != nullptr;
+    const std::string given = as_field(part.substr(0, equals));
+    const std::string key = given.substr(given.find('.') + 1);  // all of it without a dot
+    const std::optional<KeyGroup> group = group_of(key);
+    is_known = group && (given == path_of_key(key) || (given == key && *group == KeyGroup::kPlan));
+    if (!is_known && group) {
+      problems.push_back({name, "has \"" + shortened(given) + "\", which is " + path_of_key(key)});
+      dimensions.push_back({});
+      continue;
+    }
     if (!is_known) {
-      problems.push_back({name, "has \"" + shortened(key) + "\", which is no key of a plan" +
+      problems.push_back({name, "has \"" + shortened(given) + "\", which is no key of a plan" +
                                     did_you_mean(key, plan_fields().names())});
       dimensions.push_back({});
       continue;

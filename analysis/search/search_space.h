@@ -24,7 +24,7 @@
 namespace stepsim {
 
 struct Dimension {
-  std::string key;                  // a field of plan_fields(), or "layout"
+  std::string key;                  // a key of key_groups.h, or "layout"
   std::vector<std::string> values;  // as in files; layout also takes "equal"
   // Its values are usual_values(): plans that differ only in what has no effect are left out.
   bool is_usual = false;
@@ -73,7 +73,7 @@ class SearchSpace {
   std::uint64_t numbers_alike(std::uint64_t number,
                               std::initializer_list<std::string_view> keys) const;
 
-  std::vector<Dimension> dimensions_;  // in the order of plan_fields()
+  std::vector<Dimension> dimensions_;  // in the order of all_keys()
   bool derives_dp_;
   std::uint64_t size_ = 1;
 };

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "analysis/step/rank_ranges.h"
-#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/key_groups.h"
 
 namespace stepsim {
 namespace {
@@ -24,12 +24,16 @@ std::string plan_settings(const ParallelPlan& plan) {
     nothing_set.sequence_parallel = !plan.sequence_parallel;
     if (plan.cp > 1) nothing_set.cp_mode = ContextMode::kUlysses;
   }
-  const AnyFieldTable& table = plan_fields();
   std::string text;
-  for (const FieldValue& value :
-       differing(values_in_force(table, &plan), values_in_force(table, &nothing_set))) {
+  if (!plan.software.empty()) text = "software " + plan.software;
+  std::optional<KeyGroup> named;
+  for (const FieldValue& value : changed_keys(plan, nothing_set)) {
     if (std::ranges::count(kInTitle, value.path) != 0) continue;
-    text += (text.empty() ? "plan " : ", ") + value.path + "=" + value.text;
+    const std::optional<KeyGroup> group = group_of(value.path);
+    text += text.empty() ? "" : ", ";
+    if (group != named) text += std::string(name_of(*group)) + " ";
+    named = group;
+    text += value.path + "=" + value.text;
   }
   return text;
 }

@@ -10,8 +10,10 @@ from . import _core
 
 # Options that are given once for each of their values; of all others the values are joined.
 _REPEATED = {"set", "over", "requests"}
-# The first word of a value, and the keys behind it: "poisson:rate=4,count=100".
-_HEADS = {"requests": ":", "engine": ","}
+# Values with a first word and keys behind it, "poisson:rate=4,count=100": the key of a dict that has that word, and what
+# stands behind it.
+_HEADS = {"requests": ("kind", ":"), "engine": ("kind", ","), "software": ("catalog", ","),
+          "pass": ("inference", ",")}
 
 
 class Files:
@@ -75,12 +77,13 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
-def _headed(value: Any, between: str) -> str:
+def headed(name: str, value: Any) -> str:
     """{"kind": "poisson", "rate": 4} as "poisson:rate=4"."""
-    if not isinstance(value, Mapping):
+    if name not in _HEADS or not isinstance(value, Mapping):
         return text_of(value)
+    first, between = _HEADS[name]
     keys = dict(value)
-    head = text_of(keys.pop("kind", ""))
+    head = text_of(keys.pop(first, ""))
     return between.join(part for part in (head, text_of(keys)) if part)
 
 
@@ -103,9 +106,8 @@ def options_of(subcommand: str, keywords: Mapping[str, Any]) -> List[str]:
             continue
         if isinstance(value, bool) and name == "fold":
             value = "on" if value else "off"
-        between = _HEADS.get(name)
         for one in _several(value) if name in _REPEATED else [value]:
-            options.append(f"--{name}={_headed(one, between) if between else text_of(one)}")
+            options.append(f"--{name}={headed(name, one)}")
     return options
 
 

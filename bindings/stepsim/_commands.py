@@ -1,14 +1,15 @@
 """The functions of stepsim: each is a subcommand of the command line, run in this process."""
 import os
+import warnings
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union
 
 from . import _core
-from ._arguments import Files, options_of, plain, text_of
+from ._arguments import Files, headed, options_of, plain, text_of
 from ._background import interruptible
 from ._errors import InputError, NoAnswer
 from ._graph import OpGraph
-from ._parts import flag_of
-from ._plan import schedule_text
+from ._parts import flag_of, part_of
+from ._plan import Plan, schedule_text
 from ._result import Record, Result, RunResult, SearchResult
 from ._sweep import SweepResult
 
@@ -40,7 +41,10 @@ def _parts(keywords: Mapping[str, Any], files: Files) -> Dict[str, Any]:
     changes: List[str] = []
     for kind in _PARTS:
         if options.get(kind) is not None:
-            options[kind], own = flag_of(kind, options[kind], files)
+            part = part_of(kind, options[kind])
+            if isinstance(part, Plan):
+                _add_moved(part, options)
+            options[kind], own = flag_of(kind, part, files)
             changes += own
     given = options.get("set")
     if isinstance(given, Mapping):
@@ -50,6 +54,19 @@ def _parts(keywords: Mapping[str, Any], files: Files) -> Dict[str, Any]:
     if changes or given:
         options["set"] = changes + list(given or [])
     return options
+
+
+def _add_moved(plan: Plan, options: Dict[str, Any]) -> None:
+    """Adds keys that a plan of 0.1 has of other groups to those that are given."""
+    for group, keys in plan._moved().items():
+        keyword = "pass_" if group == "pass" else group
+        names = ", ".join(keys)
+        warnings.warn(f"Plan: {names} of {keyword}=, taken until 2.0", FutureWarning, stacklevel=5)
+        given = options.get(keyword)
+        if isinstance(given, Mapping) or given is None:
+            options[keyword] = {**keys, **(given or {})}
+        else:
+            options[keyword] = f"{text_of(given)},{headed(group, keys)}"
 
 
 def _experiment_words(experiment: Any, files: Files) -> List[str]:
@@ -68,7 +85,7 @@ def _experiment_words(experiment: Any, files: Files) -> List[str]:
 
 
 def run(experiment: Any = None, *, model: Any = None, cluster: Any = None, plan: Any = None,
-        set: Any = None, chip: Optional[str] = None, library: Optional[str] = None,
+        software: Any = None, pass_: Any = None, set: Any = None, chip: Optional[str] = None, library: Optional[str] = None,
         fidelity: Optional[str] = None, granularity: Optional[str] = None,
         steps: Optional[int] = None, seed: Optional[int] = None, fold: Optional[bool] = None,
         **options: Any) -> RunResult:
@@ -77,6 +94,8 @@ def run(experiment: Any = None, *, model: Any = None, cluster: Any = None, plan:
     experiment: a name of the catalog, a file, a dict with the fields of an experiment file, the result
         of an earlier run, or an OpGraph. Or give model, cluster and plan; with an experiment these
         replace or change its own.
+    software: what runs the plan, "torchtitan", a file, or a dict of keys: {"catalog": "torchtitan", "loss": "fused"}.
+    pass_: one pass of inference instead of a training step, {"inference": "decode", "batch": 64, "context": 8192}.
     set: changes of single fields, {"cluster.chip.memory_bandwidth": "4TB/s"}.
     fidelity: "latency-bandwidth", "flow" (default), "packet" or "all".
     granularity: "pipelined" (default) or "stepped".
@@ -86,8 +105,8 @@ def run(experiment: Any = None, *, model: Any = None, cluster: Any = None, plan:
 
     Times of the result are in seconds, sizes in bytes. Raises InputError with every problem.
     """
-    keywords = {"model": model, "cluster": cluster, "plan": plan, "set": set, "chip": chip,
-                "library": library, "fidelity": fidelity, "granularity": granularity,
+    keywords = {"model": model, "cluster": cluster, "plan": plan, "software": software,
+                "pass_": pass_, "set": set, "chip": chip, "library": library, "fidelity": fidelity, "granularity": granularity,
                 "steps": steps, "seed": seed, "fold": fold, **options}
 
     def simulate(more: Mapping[str, Any]) -> RunResult:
@@ -299,5 +318,6 @@ def command(subcommand: str, *words: Any, **options: Any) -> Result:
 
 
 def plan_keys() -> List[Record]:
-    """The keys of a plan: name, what is accepted, the default, and what each does."""
-    return [Record(zip(("name", "accepts", "default", "help"), key)) for key in _core.plan_keys()]
+    """The keys of plan, software and pass: name, what is accepted, the default, what each does, its group."""
+    return [Record(zip(("name", "accepts", "default", "help", "group"), key))
+            for key in _core.plan_keys()]

@@ -32,7 +32,7 @@ class Part:
 
     def _check(self) -> None:
         with Files() as files:
-            _raise(_core.check(self._kind, self._flag(files)[0]), files)
+            raise_problems(_core.check(self._kind, self._flag(files)[0]), files)
 
     def to_dict(self) -> Dict[str, Any]:
         """The fields, as an experiment file has them."""
@@ -111,7 +111,7 @@ def config_of(config: Any) -> Any:
     return plain(config) if isinstance(config, Mapping) else os.fspath(config)
 
 
-def _raise(problems: List[Tuple[str, str]], files: Files) -> None:
+def raise_problems(problems: List[Tuple[str, str]], files: Files) -> None:
     if problems:
         raise InputError((files.without_folder(field), files.without_folder(message))
                          for field, message in problems)

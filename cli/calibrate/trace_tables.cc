@@ -97,7 +97,7 @@ TraceTables read_trace_tables(const std::vector<std::string>& files, const Calib
     read.remarks.push_back(
         fmt::format("A launch costs the host {}: a quarter of {} that follow one another without a "
                     "wait for the chip (held out: {}); half take {}. A run takes it as\n  --set "
-                    "plan.host_launch_cost={:.3g}us",
+                    "software.host_launch_cost={:.3g}us",
                     text(launch.seconds), launch.launches, text(launch.held_out),
                     text(launch.median), 1e6 * launch.seconds));
   } else if (has_traces) {

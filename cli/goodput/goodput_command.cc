@@ -9,6 +9,7 @@
 
 #include "cli/goodput/goodput_options.h"
 #include "cli/html_option.h"
+#include "cli/moved_keys.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/standard_output.h"
@@ -45,10 +46,11 @@ TrainedJob given_job(const GoodputRequest& request) {
 }
 
 TrainedJob simulated_job(const GoodputRequest& request, std::string& name) {
+  say_moved_keys(request.source);
   LoadedExperiment loaded = load_with_topology(request.source);
   const Experiment& experiment = loaded.experiment;
   if (experiment.plan.inference != Inference::kNone) {
-    throw ConfigError({Problem{"plan.inference", "must be left out: goodput is of training"}});
+    throw ConfigError({Problem{"pass.inference", "must be left out: goodput is of training"}});
   }
   name = experiment.name;
   ExperimentOptions simulation = loaded.simulation;

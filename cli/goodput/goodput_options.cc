@@ -50,6 +50,7 @@ void read_job(const CommandLine& line, GoodputRequest& request, std::vector<Prob
   source.model = line.value("model");
   source.cluster = line.value("cluster");
   source.plan = line.value("plan");
+  source.software = line.value("software");
   if (line.options.count("set") != 0) {
     source.overrides = line.options["set"].as<std::vector<std::string>>();
   }
@@ -68,7 +69,7 @@ void read_job(const CommandLine& line, GoodputRequest& request, std::vector<Prob
   if (line.options.count("chips") == 0) {
     problems.push_back({"--chips", "must be given with --step-time"});
   }
-  for (const char* option : {"model", "cluster", "plan", "set", "shrink", "tokens"}) {
+  for (const char* option : {"model", "cluster", "plan", "software", "set", "shrink", "tokens"}) {
     if (line.options.count(option) == 0) continue;
     problems.push_back({std::string("--") + option, "must not stand with --step-time"});
   }
@@ -165,6 +166,7 @@ OptionList goodput_option_list() {
   add("model", text("NAME|FILE"), "the model, without an EXPERIMENT or instead of its own");
   add("cluster", text("NAME|FILE"), "the cluster, likewise");
   add("plan", text("KEYS"), "the plan, likewise: stepsim help plan");
+  add("software", text("NAME|FILE[,KEYS]"), "what runs it: stepsim help software");
   add("set", po::value<std::vector<std::string>>()->value_name("PATH=VALUE"),
       "change a field of the experiment");
   add("step-time", text("TIME"), "of every step, without a model; with --chips");

@@ -61,7 +61,7 @@ std::optional<LeverName> lever_of_chip(std::string_view path) {
   if (path == "cluster.chip.memory_capacity") {
     return LeverName{"memory_capacity", LeverKind::kBytes};
   }
-  if (path == "cluster.chip.launch_overhead" || path == "plan.host_launch_cost") {
+  if (path == "cluster.chip.launch_overhead" || path == "software.host_launch_cost") {
     return LeverName{"launch_overhead", LeverKind::kTime};
   }
   return std::nullopt;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/search/search.h"
-#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/key_groups.h"
 #include "sim/base/parallel.h"
 #include "traces/report_text.h"
 
@@ -20,7 +20,7 @@ constexpr std::uint64_t kMostSimulated = 8;
 // "zero=3, recompute=full, dp=8"
 std::string changes(const ParallelPlan& plan, const ParallelPlan& from) {
   std::string text;
-  for (const FieldValue& value : plan_fields().changed(plan, from)) {
+  for (const FieldValue& value : changed_keys(plan, from)) {
     text += (text.empty() ? "" : ", ") + value.path + "=" + value.text;
   }
   return text;

@@ -10,6 +10,7 @@
 #include "cli/command_line.h"
 #include "cli/headroom_option.h"
 #include "cli/html_option.h"
+#include "cli/moved_keys.h"
 #include "cli/rank_list.h"
 #include "experiment/simulation_fields.h"
 #include "sim/base/small_letters.h"
@@ -123,6 +124,8 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
   options.source.model = text("model");
   options.source.cluster = text("cluster");
   options.source.plan = text("plan");
+  options.source.software = text("software");
+  options.source.pass = text("pass");
   options.source.chip = text("chip");
   options.source.library = text("library");
   if (values.count("set") != 0) {
@@ -238,6 +241,11 @@ po::options_description run_option_list() {
   add("library", text("NAME|FILE"), "communication library (default: the chip's); ideal for none");
   add("plan", text("KEYS|NAME|FILE"),
       "keys such as tp=8,pp=4,dp=16,global-batch=1024, or a catalog name or a file");
+  add("software", text("NAME|FILE[,KEYS]"),
+      "what runs it: torchtitan, nemo, .., or keys such as loss=separate; see stepsim help "
+      "software");
+  add("pass", text("decode|prefill[,KEYS]"),
+      "one pass of inference instead of a training step: decode,batch=64,context=8192");
   add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
       "change one field of the experiment: plan.tp=4; can be repeated");
   for (const auto& field : simulation_fields().fields()) add_flag(*field, options);
@@ -284,6 +292,7 @@ RunRequest read_run_request(const std::vector<std::string>& arguments) {
   }
   std::uint32_t ranks = kMostRanks;
   std::vector<Problem> of_experiment;
+  say_moved_keys(source);
   try {
     LoadedExperiment loaded = load_with_topology(source);
     request.experiment = std::move(loaded.experiment);

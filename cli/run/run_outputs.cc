@@ -10,7 +10,7 @@
 #include "cli/run/what_if_text.h"
 #include "cli/trace_outputs.h"
 #include "cli/version.h"
-#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/key_groups.h"
 #include "sim/base/quantity_text.h"
 #include "traces/explain_report.h"
 #include "traces/fidelity_comparison.h"
@@ -47,12 +47,11 @@ std::vector<std::string> members_of(const WhatIfFindings& what_if) {
   return members;
 }
 
-std::string plan_notes(const ParallelPlan& plan) {
+// The keys of a group that differ from the defaults: "tp=8,dp=16".
+std::string notes_of(KeyGroup group, const ParallelPlan& plan) {
   std::string text;
-  for (const auto& field : plan_fields().fields()) {
-    const std::optional<std::string> value = field->write(&plan);
-    if (!value || value == plan_fields().default_of(*field)) continue;
-    text += (text.empty() ? "" : ",") + std::string(field->name()) + "=" + *value;
+  for (const FieldValue& value : fields_of(group).changed(plan)) {
+    text += (text.empty() ? "" : ",") + value.path + "=" + value.text;
   }
   return text;
 }
@@ -63,7 +62,9 @@ TraceNotes notes_of(const FinishedRun& run) {
                        {"experiment", run.experiment.name},
                        {"model", run.experiment.model.name},
                        {"cluster", run.experiment.cluster.name},
-                       {"plan", plan_notes(plan)},
+                       {"plan", notes_of(KeyGroup::kPlan, plan)},
+                       {"software", notes_of(KeyGroup::kSoftware, plan)},
+                       {"pass", notes_of(KeyGroup::kPass, plan)},
                        {"fidelity", std::string(name_of(run.options.fidelity))},
                        {"step_time_s", exact_seconds(run.result.step_time)}},
           .tokens_per_microbatch = plan.microbatch_size * plan.sequence};

@@ -80,7 +80,10 @@ Refinement refined(const SearchRequest& request, const SearchResult& result,
 // The best plan as an experiment, complete in itself.
 std::string experiment_of(const SearchRequest& request, const FoundPlan& plan) {
   ExperimentSource source = request.sources[plan.place];
-  source.plan = plan_text(plan.plan);
+  KeyTexts texts = key_texts(plan.plan);
+  source.plan = std::move(texts.plan);
+  source.software = std::move(texts.software);
+  source.pass = std::move(texts.pass);
   return record_json(load_with_topology(source).record, {}, version()) + "\n";
 }
 

@@ -12,9 +12,10 @@
 #include "cli/command_line.h"
 #include "cli/headroom_option.h"
 #include "cli/html_option.h"
+#include "cli/moved_keys.h"
 #include "proto/catalog/measured_tables.h"
 #include "schedules/plan/inference_plan.h"
-#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/key_groups.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/base/field_text.h"
 #include "sim/base/quantity_text.h"
@@ -151,9 +152,22 @@ std::set<std::string> keys_of(const std::string& text) {
     if (part.find('=') == std::string_view::npos) continue;
     std::string key(part.substr(0, part.find('=')));
     std::ranges::replace(key, '-', '_');
+    key.erase(0, key.find('.') + 1);  // its group, if it is given
     keys.insert(std::move(key));
   }
   return keys;
+}
+
+// Other groups' keys stand with their group: software.loss=fused.
+void check_fixed(const std::string& text, std::vector<Problem>& problems) {
+  for (const std::string_view part : split_text(text, ',')) {
+    if (part.find('=') == std::string_view::npos) continue;
+    std::string key(part.substr(0, part.find('=')));
+    std::ranges::replace(key, '-', '_');
+    const std::optional<KeyGroup> group = group_of(key);
+    if (group.value_or(KeyGroup::kPlan) == KeyGroup::kPlan) continue;
+    problems.push_back({"--fix " + key, "is " + path_of_key(key)});
+  }
 }
 
 // The keys that vary. Usual values are filled in for each cluster.
@@ -214,7 +228,7 @@ Problem with_option_name(Problem problem) {
   return problem;
 }
 
-std::string start_text(const CommandLine& line) {
+KeyTexts start_of(const CommandLine& line) {
   std::string text;
   for (const char* key : {"global-batch", "sequence", "fix"}) {
     if (line.options.count(key) == 0) continue;
@@ -222,7 +236,13 @@ std::string start_text(const CommandLine& line) {
     text += (text.empty() ? "" : ",") +
             (std::string(key) == "fix" ? value : std::string(key) + "=" + value);
   }
-  return text;
+  KeyTexts start = split_keys_text(text);
+  const auto put_before = [](const std::string& first, std::string& keys) {
+    keys = first + (first.empty() || keys.empty() ? "" : ",") + keys;
+  };
+  put_before(line.value("software"), start.software);
+  put_before(line.value("pass"), start.pass);
+  return start;
 }
 
 // Reads the plan of --why: keys over those of the start.
@@ -305,6 +325,11 @@ po::options_description search_option_list() {
       "stands "
       "for the usual values (default: the usual keys with their usual values)");
   add("fix", text("KEYS"), "keys with one value, such as zero=1,dtype=fp8");
+  add("software", text("NAME|FILE[,KEYS]"),
+      "what runs it: torchtitan, nemo, .., or keys such as loss=separate; see stepsim help "
+      "software");
+  add("pass", text("decode|prefill[,KEYS]"),
+      "one pass of inference instead of a training step: decode,batch=64,context=8192");
   add("minimize", text("step|memory|cost|chips"), "what is best (default: step)");
   add("step-at-most", text("TIME"), "leave out plans whose step takes longer");
   add("gpu-hour", text("PRICE[,PRICE]"), "price of a chip for an hour, one for each cluster");
@@ -355,6 +380,7 @@ SearchRequest read_search_request(const std::vector<std::string>& arguments) {
   request.refine = read_refine(line, problems);
   const std::string fix = line.value("fix");
   const std::set<std::string> fixed = keys_of(fix);
+  check_fixed(fix, problems);
   const std::vector<Dimension> dimensions = read_dimensions(line, fixed, problems);
   const bool has_within = line.options.count("within") != 0;
   request.settled.given = fixed;
@@ -363,11 +389,15 @@ SearchRequest read_search_request(const std::vector<std::string>& arguments) {
   const std::vector<std::optional<double>> prices = read_prices(line, clusters.size(), problems);
   request.has_price = line.options.count("gpu-hour") != 0;
   read_outputs(line, request, problems);
+  const KeyTexts start = start_of(line);
+  say_moved_keys({.experiment = line.words.empty() ? "" : line.words.front()});
   for (std::size_t i = 0; i < clusters.size(); ++i) {
     ExperimentSource source{.experiment = line.words.empty() ? "" : line.words.front(),
                             .model = line.value("model"),
                             .cluster = clusters[i],
-                            .plan = start_text(line),
+                            .plan = start.plan,
+                            .software = start.software,
+                            .pass = start.pass,
                             .chip = line.value("chip"),
                             .library = line.value("library")};
     if (line.options.count("set") != 0) {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "cli/headroom_option.h"
-#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/key_groups.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/base/field_text.h"
 #include "sim/base/quantity_text.h"
@@ -30,21 +30,21 @@ std::string quoted_json(std::string_view text) {
 
 // The value of a key as in files; "" if it is not set.
 std::string value_of_key(const ParallelPlan& plan, std::string_view key) {
-  const AnyField* const field = plan_fields().find(key);
+  const AnyField* const field = find_key(key);
   if (key == "chunks") return std::to_string(chunks_of(plan));
   return field->write(&plan).value_or("");
 }
 
 // ---- JSON ----
 
-std::string plan_json(const ParallelPlan& plan) {
+std::string keys_json(KeyGroup group, const ParallelPlan& plan) {
   constexpr std::array<std::string_view, 13> kAlways = {
       "tp",   "cp",         "dp",       "pp",     "ep",        "global_batch",     "sequence",
       "zero", "microbatch", "schedule", "chunks", "recompute", "sequence_parallel"};
   std::set<std::string> shown(kAlways.begin(), kAlways.end());
-  for (const FieldValue& value : plan_fields().changed(plan)) shown.insert(value.path);
+  for (const FieldValue& value : changed_keys(plan)) shown.insert(value.path);
   std::string text;
-  for (const auto& field : plan_fields().fields()) {
+  for (const auto& field : fields_of(group).fields()) {
     const std::string key(field->name());
     if (!shown.contains(key)) continue;
     const std::string value = value_of_key(plan, key);
@@ -81,8 +81,7 @@ std::string run_command_of(const SearchRequest& request, const FoundPlan& found)
   add("chip", source.chip);
   add("library", source.library);
   for (const std::string& pair : source.overrides) add("set", pair);
-  add("plan", plan_text(found.plan));
-  return command;
+  return command + " " + words_of_plan(found.plan, &shell_word);
 }
 
 std::string found_json(const SearchRequest& request, const FoundPlan& found) {
@@ -95,13 +94,15 @@ std::string found_json(const SearchRequest& request, const FoundPlan& found) {
                                               found.peak_interval_bytes->high)
                                 : "null";
   return fmt::format(
-      R"({{"cluster": {}, "plan": {}, "step_time_s": {}, "step_time_interval_s": {}, )"
+      R"({{"cluster": {}, "plan": {}, "software": {}, "pass": {}, "step_time_s": {}, "step_time_interval_s": {}, )"
       R"("peak_bytes": {}, "peak_interval_bytes": {}, "fits": {}, "fits_certainty": "{}", )"
       R"("model_flops_utilization": {}, "chips": {}, "cost": {}, "energy_joules": {}, "run": {}}})",
-      quoted_json(request.places[found.place].base.cluster.name), plan_json(found.plan),
-      exact_seconds(found.step), interval, found.peak.value(), peak_interval,
-      found.fits ? "true" : "false", name_of(found.certainty), json_number(found.mfu), found.chips,
-      json_number(found.cost), found.joules ? json_number(*found.joules) : "null",
+      quoted_json(request.places[found.place].base.cluster.name),
+      keys_json(KeyGroup::kPlan, found.plan), keys_json(KeyGroup::kSoftware, found.plan),
+      keys_json(KeyGroup::kPass, found.plan), exact_seconds(found.step), interval,
+      found.peak.value(), peak_interval, found.fits ? "true" : "false", name_of(found.certainty),
+      json_number(found.mfu), found.chips, json_number(found.cost),
+      found.joules ? json_number(*found.joules) : "null",
       quoted_json(run_command_of(request, found)));
 }
 
@@ -163,7 +164,7 @@ std::string why_json(const SearchRequest& request, const PlanVerdict& why) {
   }
   return fmt::format(R"({{"plan": {}, "problems": [{}], "found": {}, "step_bound_s": {}, )"
                      R"("memory_bound_bytes": {}}})",
-                     plan_json(*request.why), problems,
+                     keys_json(KeyGroup::kPlan, *request.why), problems,
                      why.found ? found_json(request, *why.found) : "null",
                      why.problems.empty() ? exact_seconds(why.step_bound) : "null",
                      why.problems.empty() ? std::to_string(why.memory_bound.value()) : "null");
@@ -214,7 +215,7 @@ std::vector<std::string> searched_keys(const SearchRequest& request) {
     for (const Dimension& dimension : place.space.dimensions()) keys.insert(dimension.key);
   }
   std::vector<std::string> listed;
-  for (const auto& field : plan_fields().fields()) {
+  for (const AnyField* const field : all_keys()) {
     if (keys.contains(std::string(field->name()))) listed.emplace_back(field->name());
   }
   return listed;
@@ -319,7 +320,7 @@ std::string words_of(const std::vector<PlanChange>& changes) {
 // What is said of the first plan below its table.
 void add_plan(const SearchRequest& request, const char* title, const FoundPlan& plan,
               ReportText& text) {
-  text.wrapped(2, fmt::format("{}: --plan {}", title, plan_text(plan.plan)));
+  text.wrapped(2, fmt::format("{}: {}", title, words_of_plan(plan.plan)));
   if (plan.step_interval_s) {
     text.wrapped(2, fmt::format("8 of 10 measured steps of such runs would lie between {:.3f} and "
                                 "{:.3f} s.",
@@ -432,7 +433,7 @@ void add_heading(const SearchRequest& request, const SearchResult& result, Repor
 
 void add_why(const SearchRequest& request, const SearchResult& result, const Refinement& refinement,
              const PlanVerdict& why, ReportText& text) {
-  text.section("Why", plan_text(*request.why));
+  text.section("Why", words_of_plan(*request.why));
   for (const Problem& problem : why.problems) {
     text.wrapped(2, "It can't run: " + problem.field + " " + problem.message);
   }
@@ -450,7 +451,7 @@ void add_why(const SearchRequest& request, const SearchResult& result, const Ref
                               to_seconds(why.step_bound),
                               static_cast<double>(why.memory_bound.value()) / kGigabyte));
   const auto is_same = [&](const FoundPlan& plan) {
-    return plan_fields().changed(plan.plan, found.plan).empty();
+    return changed_keys(plan.plan, found.plan).empty();
   };
   if (const auto at = std::ranges::find_if(result.best, is_same); at != result.best.end()) {
     return text.wrapped(2,
@@ -475,16 +476,34 @@ void add_why(const SearchRequest& request, const SearchResult& result, const Ref
 
 }  // namespace
 
-std::string plan_text(const ParallelPlan& plan) {
-  std::string text;
-  const std::vector<FieldValue> values =
-      plan.software.empty() ? plan_fields().changed(plan) : plan_fields().in_force(plan);
-  for (const FieldValue& value : values) {
-    std::string key = value.path;
-    std::ranges::replace(key, '_', '-');
-    text += (text.empty() ? "" : ",") + key + "=" + value.text;
-  }
-  return text;
+KeyTexts key_texts(const ParallelPlan& plan) {
+  const auto text_of = [&plan](KeyGroup group, std::string text) {
+    const FieldTable<ParallelPlan>& table = fields_of(group);
+    // Over an entry of the catalog, defaults have to be said too.
+    for (const FieldValue& value : plan.software.empty() || group == KeyGroup::kPass
+                                       ? table.changed(plan)
+                                       : table.in_force(plan)) {
+      if (value.path == "inference") continue;  // stands first
+      std::string key = value.path;
+      std::ranges::replace(key, '_', '-');
+      text += (text.empty() ? "" : ",") + key + "=" + value.text;
+    }
+    return text;
+  };
+  return {.plan = text_of(KeyGroup::kPlan, ""),
+          .software = text_of(KeyGroup::kSoftware, plan.software),
+          .pass = plan.is_inference()
+                      ? text_of(KeyGroup::kPass, std::string(name_of(plan.inference)))
+                      : ""};
+}
+
+std::string words_of_plan(const ParallelPlan& plan, std::string (*quoted)(const std::string&)) {
+  const KeyTexts texts = key_texts(plan);
+  const auto word = [quoted](const std::string& text) { return quoted ? quoted(text) : text; };
+  std::string words = "--plan " + word(texts.plan);
+  if (!texts.software.empty()) words += " --software " + word(texts.software);
+  if (!texts.pass.empty()) words += " --pass " + word(texts.pass);
+  return words;
 }
 
 const FoundPlan* winner_of(const SearchRequest& request, const SearchResult& result,

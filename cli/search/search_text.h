@@ -37,11 +37,15 @@
 #include "analysis/search/search.h"
 #include "analysis/studies/plot.h"
 #include "cli/search/search_options.h"
+#include "proto/plan_text.h"
 
 namespace stepsim {
 
-// Returns the keys of a plan that differ from the defaults, as --plan reads them.
-std::string plan_text(const ParallelPlan& plan);
+// Returns the keys that differ from the defaults, as --plan, --software and --pass read them.
+KeyTexts key_texts(const ParallelPlan& plan);
+// Returns them as words of a command: "--plan tp=8,.. --software ..". `quoted`: for a shell.
+std::string words_of_plan(const ParallelPlan& plan,
+                          std::string (*quoted)(const std::string&) = nullptr);
 
 // Returns the best plan of all, refined or not; nullptr if none may be listed.
 const FoundPlan* winner_of(const SearchRequest& request, const SearchResult& result,

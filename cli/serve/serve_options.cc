@@ -12,7 +12,8 @@
 #include "proto/catalog/engine_releases.h"
 #include "proto/catalog/load_mix.h"
 #include "proto/load_experiment.h"
-#include "schedules/plan/plan_fields.h"
+#include "proto/plan_text.h"
+#include "schedules/plan/key_groups.h"
 #include "serving/engines/engine_fields.h"
 #include "sim/base/field_text.h"
 #include "sim/base/suggestion.h"
@@ -87,7 +88,7 @@ GroupKeys split_keys(std::string_view text) {
     // What has no = goes on with a list of layers.
     if (equals != std::string_view::npos || part == &keys.others) {
       const bool is_of_engine = engine_fields().find(name) != nullptr;
-      part = plan_fields().find(name) != nullptr && !is_of_engine ? &keys.plan : &keys.others;
+      part = find_key(name) != nullptr && !is_of_engine ? &keys.plan : &keys.others;
     }
     *part += (part->empty() ? "" : ",") + std::string(entry);
   }
@@ -137,7 +138,7 @@ ReplicaGroup read_own_group(const CommandLine& line, const char* option, const R
 
 void read_replicas(const CommandLine& line, ServeOptions& options, std::vector<Problem>& problems) {
   const auto given = [&line](const char* option) { return line.options.count(option) != 0; };
-  const std::string plan = line.value("plan");
+  const std::string plan = options.model.plan;
   const std::string engine =
       given("engine") ? with_release_of_chip(line, "--engine", plan, problems) : "vllm";
   ReplicaGroup group = read_engine(engine, problems);
@@ -173,11 +174,19 @@ void read_replicas(const CommandLine& line, ServeOptions& options, std::vector<P
   }
 }
 
+// The keys of --plan and --pass, which are told apart again where they are read.
+std::string keys_of_replica(const CommandLine& line, std::vector<Problem>& problems) {
+  const std::string plan = line.value("plan");
+  const std::string pass = line.value("pass");
+  check_keys_of_replica(plan, pass, problems);
+  return plan + (plan.empty() || pass.empty() ? "" : ",") + pass;
+}
+
 void read_model(const CommandLine& line, ServeOptions& options, std::vector<Problem>& problems) {
   ServedModelSource& model = options.model;
   model = {.model = line.value("model"),
            .cluster = line.value("cluster"),
-           .plan = line.value("plan"),
+           .plan = keys_of_replica(line, problems),
            .chip = line.value("chip"),
            .library = line.value("library"),
            .experiment = line.words.empty() ? "" : line.words.front(),
@@ -280,9 +289,9 @@ void read_transport(const CommandLine& line, ServeOptions& options,
 // that hold for all models go to the first wherever they stand, the cluster's to each.
 std::vector<std::vector<std::string>> arguments_by_model(
     const std::vector<std::string>& arguments) {
-  constexpr std::array<std::string_view, 11> kOfModel = {
-      "model",   "plan",   "requests",    "engine",    "replicas",        "router",
-      "prefill", "decode", "decode-plan", "step-time", "decode-step-time"};
+  constexpr std::array<std::string_view, 12> kOfModel = {
+      "model",  "plan",    "pass",   "requests",    "engine",    "replicas",
+      "router", "prefill", "decode", "decode-plan", "step-time", "decode-step-time"};
   constexpr std::array<std::string_view, 5> kOfEach = {"cluster", "chip", "library", "software",
                                                        "exact-steps"};
   std::vector<std::vector<std::string>> parts(1);
@@ -364,6 +373,25 @@ void refuse_beside_cases(const CommandLine& line, std::vector<Problem>& problems
 
 }  // namespace
 
+void check_keys_of_replica(const std::string& plan, const std::string& pass,
+                           std::vector<Problem>& problems) {
+  if (plan.find('=') != std::string::npos) {
+    const KeyTexts keys = split_keys_text(plan);
+    if (!keys.pass.empty()) {
+      problems.push_back({"--plan", "has keys of --pass: " + shortened(keys.pass)});
+    }
+    if (!keys.software.empty()) {
+      problems.push_back(
+          {"--plan", "has keys of a training software: leave out " + shortened(keys.software)});
+    }
+  }
+  if (!pass.empty() &&
+      (pass.find('=') == std::string::npos || !split_keys_text(pass).plan.empty())) {
+    problems.push_back({"--pass", "must be keys of a pass, as in cache_dtype=fp8, is \"" +
+                                      shortened(pass) + "\""});
+  }
+}
+
 std::string_view value_of_plan(std::string_view plan, std::string_view key) {
   for (const std::string_view part : split_text(plan, ',')) {
     if (part.starts_with(key) && part.substr(key.size()).starts_with('=')) {
@@ -386,6 +414,7 @@ po::options_description serve_option_list() {
   add("model", text("NAME|FILE"), "the model that is served: steps are simulated passes");
   add("cluster", text("NAME|FILE"), "the chips of a replica");
   add("plan", text("KEYS"), "how a replica divides the model: tp=8, or dp=16,ep=16");
+  add("pass", text("KEYS"), "keys of its passes: cache_dtype=fp8; see stepsim help pass");
   add("chip", text("NAME|FILE"), "replaces the cluster's chip");
   add("library", text("NAME|FILE"), "replaces the cluster's communication library");
   add("software", text("NAME"),

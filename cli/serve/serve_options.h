@@ -44,6 +44,10 @@ struct ServeOptions {
 // Returns the value of a key of a plan's text; "" if it has none.
 std::string_view value_of_plan(std::string_view plan, std::string_view key);
 
+// Adds the problems of --plan and --pass of replicas: keys of other groups, a kind of pass.
+void check_keys_of_replica(const std::string& plan, const std::string& pass,
+                           std::vector<Problem>& problems);
+
 OptionList serve_option_list();
 
 // Adds all problems that can be found without opening a file.

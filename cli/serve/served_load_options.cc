@@ -1,6 +1,7 @@
 #include "cli/serve/served_load_options.h"
 
 #include "cli/command_line.h"
+#include "cli/moved_keys.h"
 #include "cli/serve/serve_options.h"
 #include "proto/load_experiment.h"
 #include "sim/base/error.h"
@@ -15,6 +16,7 @@ std::vector<std::string> with_served_load(const std::vector<std::string>& argume
   }
   ExperimentSource source;
   source.experiment = line.words.front();
+  say_moved_keys(source);
   const ServedLoad served = load_with_topology(source).served;
   std::vector<std::string> all = arguments;
   const auto add = [&](const char* option, const std::string& value) {

@@ -10,6 +10,7 @@
 #include "cli/serve/serve_options.h"
 #include "experiment/build_cluster.h"
 #include "proto/load_experiment.h"
+#include "schedules/plan/key_groups.h"
 #include "sim/base/field_text.h"
 #include "sim/base/quantity_text.h"
 
@@ -53,7 +54,8 @@ Experiment load(const ServedModelSource& source) {
   const bool divides_prompts = context_ranks(source) > 1;
   for (const char* const key : {"inference", "batch", "global_batch", "context", "sequence"}) {
     if (value_of_plan(source.plan, key).empty()) continue;
-    problems.push_back({"--plan " + std::string(key),
+    const std::string_view group = name_of(group_of(key).value_or(KeyGroup::kPlan));
+    problems.push_back({fmt::format("--{} {}", group, key),
                         "must be left out: the engine decides what a pass computes"});
   }
   throw_if_any(std::move(problems));
@@ -63,12 +65,12 @@ Experiment load(const ServedModelSource& source) {
     std::string plan =
         own_ranks.empty() ? source.plan : fmt::format("{},batch={}", source.plan, own_ranks);
     if (divides_prompts) plan += "," + pass_of_prompts(source);
-    Experiment experiment = load_experiment({.experiment = source.experiment,
-                                             .model = source.model,
-                                             .cluster = source.cluster,
-                                             .plan = plan,
-                                             .chip = source.chip,
-                                             .library = source.library});
+    Experiment experiment = load_experiment(with_keys({.experiment = source.experiment,
+                                                       .model = source.model,
+                                                       .cluster = source.cluster,
+                                                       .chip = source.chip,
+                                                       .library = source.library},
+                                                      plan));
     if (experiment.plan.inference == Inference::kDecode || divides_prompts) return experiment;
     throw ConfigError({{source.experiment, "must have a plan of inference=decode to be served"}});
   }
@@ -77,11 +79,11 @@ Experiment load(const ServedModelSource& source) {
       fmt::format("{},batch={},allow_idle_chips=true",
                   divides_prompts ? pass_of_prompts(source) : "inference=decode,context=2",
                   ranks.empty() ? "1" : ranks);
-  return load_experiment({.model = source.model,
-                          .cluster = source.cluster,
-                          .plan = source.plan.empty() ? pass : pass + "," + source.plan,
-                          .chip = source.chip,
-                          .library = source.library});
+  return load_experiment(with_keys({.model = source.model,
+                                    .cluster = source.cluster,
+                                    .chip = source.chip,
+                                    .library = source.library},
+                                   source.plan.empty() ? pass : pass + "," + source.plan));
 }
 
 // Kernels of the software go before those of others.

@@ -56,15 +56,14 @@ std::vector<ServedLayout> load_layouts(const LayoutSource& source,
   std::vector<Problem> problems;
   for (const std::string& plan : plans) {
     const std::string whole = source.plan.empty() ? plan : plan + "," + source.plan;
+    const std::string keys = fmt::format(
+        "inference=decode,context=2,batch={},allow_idle_chips=true,{}", ranks_of(plan), whole);
     try {
-      layouts.push_back(
-          {plan, load_experiment({.model = source.model,
-                                  .cluster = source.cluster,
-                                  .plan = fmt::format("inference=decode,context=2,batch={},"
-                                                      "allow_idle_chips=true,{}",
-                                                      ranks_of(plan), whole),
-                                  .chip = source.chip,
-                                  .library = source.library})});
+      layouts.push_back({plan, load_experiment(with_keys({.model = source.model,
+                                                          .cluster = source.cluster,
+                                                          .chip = source.chip,
+                                                          .library = source.library},
+                                                         keys))});
     } catch (const ConfigError& error) {
       const Problem& first = error.problems().front();
       refused.push_back(plan + ": " + first.field + " " + first.message);

@@ -54,6 +54,7 @@ po::options_description serve_search_option_list() {
   add("chip", text("NAME|FILE"), "replaces the cluster's chip");
   add("library", text("NAME|FILE"), "replaces the cluster's communication library");
   add("plan", text("KEYS"), "keys of all layouts, such as dtype=fp8,weight_dtype=fp8");
+  add("pass", text("KEYS"), "keys of their passes: cache_dtype=fp8; see stepsim help pass");
   add("layouts", text("KEYS;KEYS"),
       "layouts to compare (default: tp and pp in powers of two; with experts also dp = ep)");
   add("chips", text("N"), "most chips of a replica (default: those of the cluster)");
@@ -105,9 +106,12 @@ ServeSearchRequest read_request(const std::vector<std::string>& arguments) {
       problems.push_back({std::string("--") + option, "must be given"});
   }
   ServeSearchRequest request;
+  const std::string plan = line.value("plan");
+  const std::string pass = line.value("pass");
+  check_keys_of_replica(plan, pass, problems);
   request.source = {.model = line.value("model"),
                     .cluster = line.value("cluster"),
-                    .plan = line.value("plan"),
+                    .plan = plan + (plan.empty() || pass.empty() ? "" : ",") + pass,
                     .layouts = line.value("layouts"),
                     .chip = line.value("chip"),
                     .library = line.value("library")};

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/html_option.h"
+#include "cli/moved_keys.h"
 #include "cli/sweep/sweep_table.h"
 #include "proto/json_value.h"
 #include "sim/base/field_text.h"
@@ -91,6 +92,8 @@ std::string description_of(const ExperimentSource& source, const std::vector<std
   add("chip", source.chip);
   add("library", source.library);
   add("plan", source.plan);
+  add("software", source.software);
+  add("pass", source.pass);
   if (!source.overrides.empty()) object["set"] = source.overrides;
   object["over"] = axes;
   return json_text(object);
@@ -107,7 +110,10 @@ ExperimentSource read_source_of_sweep(const CommandLine& line, std::vector<Probl
   source.chip = line.value("chip");
   source.library = line.value("library");
   source.plan = line.value("plan");
+  source.software = line.value("software");
+  source.pass = line.value("pass");
   source.overrides = texts_of(line, "set");
+  say_moved_keys(source);
   const bool has_any = !source.experiment.empty() || !source.model.empty() ||
                        !source.cluster.empty() || !source.plan.empty();
   if (!has_any) {
@@ -164,6 +170,8 @@ po::options_description sweep_option_list() {
   add("chip", text("NAME|FILE"), "as for stepsim run");
   add("library", text("NAME|FILE"), "as for stepsim run");
   add("plan", text("KEYS|NAME|FILE"), "as for stepsim run");
+  add("software", text("NAME|FILE[,KEYS]"), "as for stepsim run");
+  add("pass", text("decode|prefill[,KEYS]"), "as for stepsim run");
   add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
       "change one field of all points; can be repeated");
   add("jobs", text("N"),

@@ -117,7 +117,7 @@ class Deepspeed {
     }
     if (tp_ > 1) made_.set("plan.sequence_parallel", false, "tensor_parallel.autotp_size");
     if (s_.is_true("tensor_parallel.tp_overlap_comm") && tp_ > 1) {
-      made_.set("plan.overlap_tensor", true, "tensor_parallel.tp_overlap_comm");
+      made_.set("software.overlap_tensor", true, "tensor_parallel.tp_overlap_comm");
     }
   }
 
@@ -185,7 +185,8 @@ class Deepspeed {
       made_.set("plan.overlap_gradients", overlaps || stage == 3, "zero_optimization.overlap_comm");
     if (const auto bucket = s_.integer("zero_optimization.reduce_bucket_size");
         bucket && *bucket > 0 && stage < 3) {
-      made_.set("plan.gradient_bucket_parameters", *bucket, "zero_optimization.reduce_bucket_size");
+      made_.set("software.gradient_bucket_parameters", *bucket,
+                "zero_optimization.reduce_bucket_size");
     }
     const auto shard = s_.integer("zero_optimization.mics_shard_size");
     if (shard && *shard > 1 && stage > 0) {
@@ -219,7 +220,7 @@ class Deepspeed {
       const char* const key =
           old ? "zero_optimization.cpu_offload" : "zero_optimization.offload_optimizer.device";
       made_.set("plan.offload_optimizer", true, key);
-      made_.set("plan.host_optimizer", true, key);
+      made_.set("software.host_optimizer", true, key);
       if (state == "nvme") made_.leave(key, "as if the state were in the host's memory");
     }
     if (!where("zero_optimization.offload_param.device").empty()) {
@@ -253,7 +254,7 @@ class Deepspeed {
     const std::string sent = in_small_letters(s_.text("communication_data_type").value_or(""));
     const bool is_wide = type == "fp32" || sum.find("32") != std::string::npos ||
                          sent.find("32") != std::string::npos;
-    made_.set("plan.gradient_bytes", std::int64_t{is_wide ? 4 : 2},
+    made_.set("software.gradient_bytes", std::int64_t{is_wide ? 4 : 2},
               sum.empty() ? "communication_data_type" : "data_types.grad_accum_dtype");
     if (s_.is_true("amp.enabled")) made_.leave("amp.enabled", "types are those of the plan");
   }
@@ -268,7 +269,7 @@ class Deepspeed {
   }
 
   void rest() {
-    made_.set("plan.clip_gradients", s_.number("gradient_clipping").value_or(0) > 0,
+    made_.set("software.clip_gradients", s_.number("gradient_clipping").value_or(0) > 0,
               "gradient_clipping");
     const std::string optimizer = in_small_letters(s_.text("optimizer.type").value_or("adamw"));
     if (optimizer.find("adam") == std::string::npos || optimizer.find("bit") != std::string::npos) {

@@ -167,7 +167,7 @@ class Maxtext {
     if (is_gpu_) {
       made_.assume("no software of the catalog: MaxText on GPUs has no entry there");
     } else {
-      made_.set("plan.software", "maxtext-tpu");
+      made_.set("software.catalog", "maxtext-tpu");
     }
     batch();
     pipeline();
@@ -455,9 +455,9 @@ class Maxtext {
     if (tp_ > 1) {
       made_.set("plan.sequence_parallel", divides_tokens_ || has_experts_,
                 "ici_tensor_parallelism");
-      if (!is_gpu_ && pp_ > 1) made_.set("plan.overlap_tensor", false);
+      if (!is_gpu_ && pp_ > 1) made_.set("software.overlap_tensor", false);
     } else if (!is_gpu_) {
-      made_.set("plan.overlap_tensor", false);  // of the software, for tensor ranks
+      made_.set("software.overlap_tensor", false);  // of the software, for tensor ranks
     }
     if (cp_ > 1) {
       const std::string kind =
@@ -532,7 +532,7 @@ class Maxtext {
                            : s_.is_true("shard_optimizer_over_data") ? 1
                                                                      : 0},
               "ici_fsdp_parallelism");
-    if (!divides && !is_gpu_) made_.set("plan.shared_master", false);
+    if (!divides && !is_gpu_) made_.set("software.shared_master", false);
     const std::int64_t shard = ranks_times(shards_, cp_);
     if (divides && size_of(MeshUse::kDataUse) > 1)
       made_.set("plan.shard", shard, "dcn_data_parallelism");
@@ -615,21 +615,21 @@ class Maxtext {
     if (weights == "bfloat16") {
       made_.set("plan.weight_dtype", "bf16", "weight_dtype");
       const bool divides = shards_ > 1 || cp_ > 1;
-      if (divides && !is_gpu_) made_.set("plan.shared_master", false, "weight_dtype");
-      made_.set("plan.optimizer_bytes", std::int64_t{4}, "weight_dtype");
+      if (divides && !is_gpu_) made_.set("software.shared_master", false, "weight_dtype");
+      made_.set("software.optimizer_bytes", std::int64_t{4}, "weight_dtype");
     } else {
       std::int64_t bytes = 12;
       if (in_small_letters(s_.text("mu_dtype").value_or("")) == "bfloat16") bytes -= 2;
-      made_.set("plan.optimizer_bytes", bytes, "mu_dtype");
+      made_.set("software.optimizer_bytes", bytes, "mu_dtype");
     }
     s_.use("grad_dtype");
   }
 
   void rest() {
     if (in_small_letters(s_.text("attention").value_or("")) == "dot_product" && cp_ == 1) {
-      made_.set("plan.fused_attention", false, "attention");
+      made_.set("software.fused_attention", false, "attention");
     }
-    made_.set("plan.clip_gradients", s_.number("gradient_clipping_threshold").value_or(1.0) > 0,
+    made_.set("software.clip_gradients", s_.number("gradient_clipping_threshold").value_or(1.0) > 0,
               "gradient_clipping_threshold");
     const std::string optimizer = in_small_letters(s_.text("opt_type").value_or("adamw"));
     if (optimizer.find("adam") == std::string::npos)
@@ -641,7 +641,7 @@ class Maxtext {
     made_.leave_if_true("use_batch_split_schedule", "batches are not split");
     made_.leave_if_true("use_ring_of_experts", "tokens travel in all-to-alls");
     made_.leave_unless("num_vocab_tiling", "1", "the loss is computed at once");
-    made_.leave_unless("te_comm_gemm_overlap", "disabled", "plan.tensor_chunks says it");
+    made_.leave_unless("te_comm_gemm_overlap", "disabled", "software.tensor_chunks says it");
     made_.leave_unless("custom_mesh", "", "the mesh is laid over the chips in order");
     made_.leave_if_true("optimize_mesh_for_tpu_v6e", "the mesh is laid over the chips in order");
     made_.leave_unless("custom_mesh_and_rule", "", "the axes mean what they do in base.yml");

@@ -36,7 +36,7 @@ class CorePlan {
     axes();
     ranks();
     read_core_model(options_, std::max<std::int64_t>(1, tp_), made_);
-    if (!options_.software.empty()) made_.set("plan.software", options_.software);
+    if (!options_.software.empty()) made_.set("software.catalog", options_.software);
     batch();
     pipeline();
     sharding();
@@ -326,12 +326,12 @@ class CorePlan {
                         "parameters are gathered beside the next forward");
     for (const char* const key : {"ddp_bucket_size", "bucket_size"}) {
       if (const auto bucket = s_.integer(key); bucket && *bucket > 0 && zero_ < 3) {
-        made_.set("plan.gradient_bucket_parameters", *bucket, key);
+        made_.set("software.gradient_bucket_parameters", *bucket, key);
       }
     }
     // NeMo's entry of the catalog is Megatron Core's with another size of buckets, which FSDP
     // lacks.
-    if (zero_ == 3 && options_.software == "nemo") made_.set("plan.software", "megatron-core");
+    if (zero_ == 3 && options_.software == "nemo") made_.set("software.catalog", "megatron-core");
     made_.leave_unless("outer_dp_sharding_strategy", "no_shard",
                        "outer replicas hold all of their shard here");
   }
@@ -423,8 +423,8 @@ class CorePlan {
     if (is_fp8) {
       from = "fp8";
       type = recipe == "mxfp8" ? "mxfp8" : "fp8";
-      if (recipe == "tensorwise") made_.set("plan.current_scaling", true, "fp8_recipe");
-      if (recipe == "blockwise") made_.set("plan.scale_block", std::int64_t{128}, "fp8_recipe");
+      if (recipe == "tensorwise") made_.set("software.current_scaling", true, "fp8_recipe");
+      if (recipe == "blockwise") made_.set("software.scale_block", std::int64_t{128}, "fp8_recipe");
       if (recipe == "custom") made_.leave("fp8_recipe", "as if scaling were delayed");
       if (holds_fp8 && type == "fp8") made_.set("plan.weight_dtype", "fp8", "fp8_param_gather");
       made_.leave_if_true("first_last_layers_bf16", "all layers compute in fp8 here");
@@ -469,7 +469,7 @@ class CorePlan {
         from = key;
       }
     }
-    made_.set("plan.gradient_bytes", std::int64_t{is_wide ? 4 : 2}, from);
+    made_.set("software.gradient_bytes", std::int64_t{is_wide ? 4 : 2}, from);
   }
 
   void experts() {
@@ -491,7 +491,7 @@ class CorePlan {
       }
     }
     if (shared && ep_ > 1 && tp_ == 1 && !overlap) {
-      made_.set("plan.overlap_shared_experts", true, "moe_shared_expert_overlap");
+      made_.set("software.overlap_shared_experts", true, "moe_shared_expert_overlap");
     }
     if (overlap && ep_ > 1 && zero_ < 3) {
       made_.set("plan.overlap_expert_parallel", true, "overlap_moe_expert_parallel_comm");
@@ -512,15 +512,15 @@ class CorePlan {
     const std::string attention = in_small_letters(s_.text("attention_backend").value_or(""));
     const bool unfused = attention.find("unfused") != std::string::npos ||
                          attention.find("local") != std::string::npos;
-    if (unfused && cp_ == 1) made_.set("plan.fused_attention", false, "attention_backend");
+    if (unfused && cp_ == 1) made_.set("software.fused_attention", false, "attention_backend");
     for (const char* const key : {"use_flash_attn", "use_flash_attention"}) {
       if (const auto flash = s_.truth(key); flash && *flash)
-        made_.set("plan.fused_attention", true, key);
+        made_.set("software.fused_attention", true, key);
     }
     if (cp_ > 1) context();
     // "native" sums in fp32 without a copy, as "te" does.
     if (s_.is_true("cross_entropy_loss_fusion")) {
-      made_.set("plan.loss", "fused", "cross_entropy_loss_fusion");
+      made_.set("software.loss", "fused", "cross_entropy_loss_fusion");
     }
     const bool tp_overlap = s_.is_true("tp_comm_overlap") || s_.is_true("ub_tp_comm_overlap");
     if (tp_overlap && tp_ > 1) {
@@ -528,9 +528,9 @@ class CorePlan {
       const bool exchanges_tokens = sequence && !s_.has("peft.dim");  // adapters have their own
       const char* const key = s_.has("tp_comm_overlap") ? "tp_comm_overlap" : "ub_tp_comm_overlap";
       if (exchanges_tokens) {
-        made_.set("plan.tensor_pieces", std::int64_t{4}, key);
+        made_.set("software.tensor_pieces", std::int64_t{4}, key);
       } else {
-        made_.set("plan.overlap_tensor", true, key);
+        made_.set("software.overlap_tensor", true, key);
         made_.leave(key,
                     "input gradients are reduced beside weight gradients; without "
                     "sequence_parallel, or with adapters, nothing is exchanged in pieces");
@@ -550,9 +550,10 @@ class CorePlan {
     made_.leave_unless("hierarchical_context_parallel_sizes", "none", "one ring of context ranks");
     made_.leave_if_true("fine_grained_activation_offloading", "activations stay on the chip");
     made_.leave_if_true("activation_func_fp8_input_store",
-                        "plan.activation_input_dtype=fp8 says it for MLPs without experts");
+                        "software.activation_input_dtype=fp8 says it for MLPs without experts");
     made_.leave_if_true("defer_embedding_wgrad_compute", "the embedding's gradients come first");
-    made_.leave_if_true("ddp_num_buckets", "buckets have a size, plan.gradient_bucket_parameters");
+    made_.leave_if_true("ddp_num_buckets",
+                        "buckets have a size, software.gradient_bucket_parameters");
     made_.leave_if_true("overlap_p2p_comm_warmup_flush", "stages send as soon as they can");
     made_.leave_if_true("num_layers_at_start_in_bf16", "all layers compute in one type");
     made_.leave_if_true("num_layers_at_end_in_bf16", "all layers compute in one type");
@@ -577,9 +578,9 @@ class CorePlan {
     const bool old = s_.is_true("enable_cuda_graph") || s_.is_true("external_cuda_graph");
     if (options_.software.empty() || (kind == "none" && !old)) return;
     const bool whole = kind == "full_iteration" || scope == "full_iteration";
-    made_.set("plan.cuda_graphs", whole ? "step" : "blocks", "cuda_graph_impl");
+    made_.set("software.cuda_graphs", whole ? "step" : "blocks", "cuda_graph_impl");
     if (whole && made_.draft().integer("model.experts.routed") > 0) {
-      made_.set("plan.host_reads_counts", false, "cuda_graph_impl");
+      made_.set("software.host_reads_counts", false, "cuda_graph_impl");
     }
   }
 
@@ -590,10 +591,10 @@ class CorePlan {
 
   void optimizer() {
     const double clip = s_.number("clip_grad").value_or(1.0);
-    made_.set("plan.clip_gradients", clip > 0, "clip_grad");
+    made_.set("software.clip_gradients", clip > 0, "clip_grad");
     const std::string name = in_small_letters(s_.text("optimizer").value_or("adam"));
     if (name == "sgd") {
-      made_.set("plan.optimizer_bytes", std::int64_t{8}, "optimizer");
+      made_.set("software.optimizer_bytes", std::int64_t{8}, "optimizer");
     } else if (name.find("adam") == std::string::npos) {
       made_.leave("optimizer", "the optimizer is Adam here");
     }
@@ -602,11 +603,11 @@ class CorePlan {
       for (const char* const key : {"main_params_dtype", "exp_avg_dtype", "exp_avg_sq_dtype"}) {
         bytes += bytes_of(in_small_letters(s_.text(key).value_or("fp32")));
       }
-      made_.set("plan.optimizer_bytes", bytes, "use_precision_aware_optimizer");
+      made_.set("software.optimizer_bytes", bytes, "use_precision_aware_optimizer");
     }
     if (s_.is_true("optimizer_cpu_offload")) {
       made_.set("plan.offload_optimizer", true, "optimizer_cpu_offload");
-      made_.set("plan.host_optimizer", true, "optimizer_cpu_offload");
+      made_.set("software.host_optimizer", true, "optimizer_cpu_offload");
       const double part = s_.number("optimizer_offload_fraction").value_or(1.0);
       if (part < 1.0) made_.leave("optimizer_offload_fraction", "all of the state is on the host");
     }

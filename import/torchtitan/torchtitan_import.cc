@@ -72,7 +72,7 @@ class Torchtitan {
 
   void read() {
     model();
-    made_.set("plan.software", "torchtitan");
+    made_.set("software.catalog", "torchtitan");
     degrees();
     batch();
     if (pp_ > 1) pipeline();
@@ -295,8 +295,8 @@ class Torchtitan {
     made_.set("plan.zero", std::int64_t{divides ? 3 : 0}, "parallelism.data_parallel_shard_degree");
     if (!divides) {
       // The software's keys of FSDP hold for FSDP alone.
-      made_.set("plan.shared_master", false);
-      made_.set("plan.fsdp_copies", false);
+      made_.set("software.shared_master", false);
+      made_.set("software.fsdp_copies", false);
       return;
     }
     if (replicas_ > 1) {
@@ -385,7 +385,7 @@ class Torchtitan {
     if (float8) {
       type = "fp8";
       if (recipe.starts_with("rowwise"))
-        made_.set("plan.scale_rows", true, "quantize.linear.float8.recipe_name");
+        made_.set("software.scale_rows", true, "quantize.linear.float8.recipe_name");
       const bool gathers = s_.is_true("quantize.linear.float8.enable_fsdp_float8_all_gather");
       if (gathers && shards_ > 1) {
         made_.set("plan.weight_dtype", "fp8",
@@ -402,9 +402,9 @@ class Torchtitan {
           "plan.dtype=fp8 does");
     }
     if (state == "bfloat16") {  // weights, gradients and moments, without a copy in fp32
-      made_.set("plan.gradient_bytes", std::int64_t{2}, "training.dtype");
-      made_.set("plan.optimizer_bytes", std::int64_t{4}, "training.dtype");
-      if (shards_ > 1 || cp_ > 1) made_.set("plan.shared_master", false, "training.dtype");
+      made_.set("software.gradient_bytes", std::int64_t{2}, "training.dtype");
+      made_.set("software.optimizer_bytes", std::int64_t{4}, "training.dtype");
+      if (shards_ > 1 || cp_ > 1) made_.set("software.shared_master", false, "training.dtype");
     }
   }
 
@@ -414,8 +414,8 @@ class Torchtitan {
     const auto has = [&](const char* part) {
       return compiles && (!parts || std::ranges::find(*parts, part) != parts->end());
     };
-    made_.set("plan.eager_elementwise", !has("model"), "compile.enable");
-    if (!has("loss")) made_.set("plan.loss", "separate", "compile.enable");
+    made_.set("software.eager_elementwise", !has("model"), "compile.enable");
+    if (!has("loss")) made_.set("software.loss", "separate", "compile.enable");
     if (tp_ > 1) {
       const bool divides = s_.truth("parallelism.enable_sequence_parallel").value_or(true);
       made_.set("plan.sequence_parallel", divides, "parallelism.tensor_parallel_degree");
@@ -423,7 +423,7 @@ class Torchtitan {
     const char* const async = "parallelism.enable_async_tensor_parallel";
     if (s_.is_true(async) && tp_ > 1) {
       if (cp_ == 1 && ep_ == 1 && pp_ == 1) {
-        made_.set("plan.tensor_chunks", tp_, async);
+        made_.set("software.tensor_chunks", tp_, async);
       } else {
         made_.leave(async, "collective matmuls go with tp alone here");
       }
@@ -435,11 +435,11 @@ class Torchtitan {
       made_.set("plan.cp_mode", method == "alltoall" ? "zigzag_ring" : "all_gather",
                 "parallelism.context_parallel_rotate_method");
     }
-    made_.set("plan.clip_gradients", s_.number("training.max_norm").value_or(1.0) > 0,
+    made_.set("software.clip_gradients", s_.number("training.max_norm").value_or(1.0) > 0,
               "training.max_norm");
     if (s_.is_true("training.enable_cpu_offload")) {
       made_.set("plan.offload_optimizer", true, "training.enable_cpu_offload");
-      made_.set("plan.host_optimizer", true, "training.enable_cpu_offload");
+      made_.set("software.host_optimizer", true, "training.enable_cpu_offload");
       made_.leave("training.enable_cpu_offload", "weights stay on the chip");
     }
     const std::string optimizer = in_small_letters(s_.text("optimizer.name").value_or("adamw"));

@@ -218,7 +218,8 @@ bool resolve_software(file::Plan& plan, file::Chip& chip, const file::Chip& own,
     for (const file::Software& known : all) {
       names += (names.empty() ? "" : ", ") + with_dashes(known.name());
     }
-    problems.add("plan.software", "must be one of " + names + "; is \"" + plan.software() + "\"");
+    problems.add("software.catalog",
+                 "must be one of " + names + "; is \"" + plan.software() + "\"");
     return false;
   }
   file::Plan base = software->plan();

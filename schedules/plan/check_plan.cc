@@ -1,7 +1,7 @@
 // Checks the rules of a plan, section by section. plan_rules.h lists the file of each.
 
 #include "schedules/plan/inference_plan.h"
-#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/key_groups.h"
 #include "schedules/plan/plan_rules.h"
 #include "schedules/plan/plan_schedule.h"
 
@@ -21,7 +21,7 @@ void check_model(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
 }
 
 void check_limits(const ParallelPlan& plan, Rules& rules) {
-  rules.add(plan_fields().problems(plan));
+  rules.add(problems_of_keys(plan));
   check_axis_order(plan, rules);
 }
 

@@ -277,8 +277,8 @@ class CalibrateTest(StepsimTest):
         for shape in SHAPES[:9]:
             few.matmul(*shape, slow_matmul_us(*shape))
         self.assertNotIn("launch", self.result(self.write("few.json", few.json())))
-        self.assertIn("--set plan.host_launch_cost=12.5us", stepsim("calibrate", file).stdout)
-        run = stepsim("run", program.SMALL, "--set", "plan.host_launch_cost=12.5us")
+        self.assertIn("--set software.host_launch_cost=12.5us", stepsim("calibrate", file).stdout)
+        run = stepsim("run", program.SMALL, "--set", "software.host_launch_cost=12.5us")
         self.assertEqual(run.returncode, 0, run.stderr)
 
     def test_collectives_of_a_trace_need_all_ranks(self):

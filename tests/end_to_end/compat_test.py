@@ -25,6 +25,17 @@ class CompatTest(StepsimTest):
                 self.assertEqual(result["step_time_s"], expected["step_time_s"])
                 self.assertEqual(result["memory"]["peak_bytes"], expected["peak_bytes"])
 
+    def test_moved_keys_are_said_once(self):
+        run = stepsim("run", str(COMPAT / "experiments" / "software.textproto"), "--json", "-")
+        self.assertEqual(run.stderr.count("read until 2.0"), 1)
+        self.assertIn("plan.software is software.catalog", run.stderr)
+        new = stepsim("run", self.folder_file("new.json", json.loads(run.stdout)["experiment"]))
+        self.assertEqual(new.stderr, "")
+
+    def folder_file(self, name, value):
+        (self.folder / name).write_text(json.dumps(value))
+        return str(self.folder / name)
+
     def test_results_run_again(self):
         for path in sorted((COMPAT / "results").iterdir()):
             with self.subTest(path.name):

@@ -160,7 +160,7 @@ class RunScheduleTest(StepsimTest):
 
     def test_a_pass_of_inference_has_a_cache(self):
         result = stepsim("run", "--model", "llama3-70b", "--cluster", "dgx-h100-8", "--plan",
-                         "inference=decode,tp=8,batch=64,context=8192", "--explain", "--json", "-")
+                         "tp=8", "--pass", "decode,batch=64,context=8192", "--explain", "--json", "-")
         self.assertEqual(result.returncode, 0, result.stderr)
         data = json.loads(result.stdout)
         self.assertEqual(data["kv_cache"], {"bytes_per_token": 327680,
@@ -174,10 +174,51 @@ class RunScheduleTest(StepsimTest):
 
     def test_keys_of_training_are_refused_in_inference(self):
         result = stepsim("run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
-                         "inference=decode,tp=8,batch=8,zero=1")
+                         "tp=8,zero=1", "--pass", "decode,batch=8")
         self.assertEqual(result.returncode, 2)
         self.assertIn("plan.zero: says how to train", result.stderr)
-        self.assertIn("plan.context: must be given for decode", result.stderr)
+        self.assertIn("pass.context: must be given for decode", result.stderr)
+
+    def test_a_key_of_another_group_is_refused_with_its_spelling(self):
+        result = stepsim("run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
+                         "tp=8,global-batch=8,sequence=128,loss=separate,inference=decode", "--set",
+                         "plan.fused_attention=false", "--set", "software.tp=2", "--software",
+                         "torchtitan,zero=3")
+        self.assertEqual(result.returncode, 2)
+        for line in ["--plan loss: is a key of software: software.loss, or --software loss=..",
+                     "--plan inference: is a key of pass: pass.inference, or --pass inference=..",
+                     "--set plan.fused_attention: is a key of software: software.fused_attention",
+                     "--set software.tp: is a key of plan: plan.tp",
+                     "--software zero: is a key of plan: plan.zero"]:
+            self.assertIn(line, result.stderr)
+        old = stepsim("run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
+                      "dp=8,global-batch=8,sequence=128", "--set", "plan.software=torchtitan")
+        self.assertIn("--set plan.software: is software.catalog: --software NAME", old.stderr)
+
+    def test_software_is_a_name_a_file_or_keys(self):
+        def run(*words):
+            result = stepsim("run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
+                             "dp=8,global-batch=8,sequence=2048", *words, "--json", "-")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return json.loads(result.stdout)
+
+        named = run("--software", "torchtitan")
+        self.assertEqual(named["experiment"]["software"]["catalog"], "torchtitan")
+        self.assertEqual(run("--set", "software.catalog=torchtitan")["step_time_s"],
+                         named["step_time_s"])
+        path = self.write("mine.textproto", 'catalog: "torchtitan" loss: "separate"')
+        own = run("--software", path)
+        self.assertEqual(own["experiment"]["software"]["loss"], "separate")
+        self.assertGreater(own["step_time_s"], named["step_time_s"])
+        self.assertEqual(run("--software", "torchtitan,loss=separate")["step_time_s"],
+                         own["step_time_s"])
+        self.assertEqual(run("--software", path + ",loss=fused")["step_time_s"], named["step_time_s"])
+        again = self.write("named.json", json.dumps(named))
+        result = stepsim("run", again, "--software", "nemo", "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        other = json.loads(result.stdout)["experiment"]["software"]
+        self.assertEqual(other["catalog"], "nemo")
+        self.assertFalse(other["fsdp_copies"], "nothing of the earlier software is left")
 
     def test_a_layout_has_commas(self):
         plain = self.run_with("schedule=interleaved_1f1b")

@@ -8,7 +8,7 @@ from program import StepsimTest, main, stepsim
 QUESTION = ["--model", "llama3-8b", "--cluster", "dgx-h100-8", "--global-batch", "16", "--sequence",
             "4096"]
 SPACE = ["--within", "tp=1,2,4,8,pp=1,2,zero=0..3,recompute=none,full"]
-PLAN_FIELDS = {"cluster", "plan", "step_time_s", "step_time_interval_s", "peak_bytes",
+PLAN_FIELDS = {"cluster", "plan", "software", "pass", "step_time_s", "step_time_interval_s", "peak_bytes",
                "peak_interval_bytes", "fits", "fits_certainty", "model_flops_utilization", "chips",
                "cost", "energy_joules", "run"}
 CAPACITY = 81_559 * 2**20  # bytes of an H100

@@ -141,7 +141,7 @@ class ServeTest(StepsimTest):
         # Eight prompts in one step, then 19 steps in which all decode.
         self.assertEqual(data["steps"], 20)
         run = stepsim("run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
-                      "inference=decode,tp=8,batch=8,context=110", "--json", "-")
+                      "tp=8", "--pass", "decode,batch=8,context=110", "--json", "-")
         step = json.loads(run.stdout)["step_time_s"]
         self.assertAlmostEqual(data["tpot_s"]["mean"] / step, 1, delta=0.01)
         exact = json.loads(stepsim(*served, "--exact-steps").stdout)
@@ -159,9 +159,9 @@ class ServeTest(StepsimTest):
 
     def test_the_engine_decides_what_a_pass_computes(self):
         result = stepsim("serve", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
-                         "tp=8,batch=4", "--requests", "burst:count=1,input=10,output=2")
+                         "tp=8", "--pass", "batch=4", "--requests", "burst:count=1,input=10,output=2")
         self.assertEqual(result.returncode, 2)
-        self.assertIn("--plan batch: must be left out", result.stderr)
+        self.assertIn("--pass batch: must be left out", result.stderr)
 
     def test_prefill_and_decode_apart(self):
         answer, rows, _, _ = self.run_all(*RUN, "--prefill", "workers=2", "--decode", "workers=1",
@@ -175,8 +175,8 @@ class ServeTest(StepsimTest):
         apart = ["--prefill", "workers=2,tp=4,cp=2", "--decode", "workers=1,tp=8"]
         answer = json.loads(stepsim(*served, *apart, "--exact-steps", "--transfer", "network").stdout)
         step = json.loads(stepsim("run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
-                                  "inference=prefill,tp=4,cp=2,batch=1,sequence=4096", "--json",
-                                  "-").stdout)["step_time_s"]
+                                  "tp=4,cp=2,sequence=4096", "--pass", "prefill,batch=1",
+                                  "--json", "-").stdout)["step_time_s"]
         self.assertEqual(answer["ttft_s"]["mean"], step)
         self.assertEqual(answer["chips"], 24)
         # Eight chips send a token's 131,072 bytes to eight of another node, an eighth each at 50 GB/s.
@@ -196,7 +196,7 @@ class ServeTest(StepsimTest):
         self.expect_refused([*served, "--prefill", "workers=1,tp=4,cp=3", "--decode", "workers=1,tp=4,ep=2"],
                             "plan.ep")
         self.expect_refused([*served, "--prefill", "workers=1,cp=2,batch=4", "--decode", "workers=1"],
-                            "--plan batch: must be left out")
+                            "--pass batch: must be left out")
         self.expect_refused([*RUN, "--prefill", "workers=1,tp=4", "--decode", "workers=1"],
                             "--prefill tp: no such key of vllm")
 

@@ -79,7 +79,12 @@ void read_plan_keys(std::string_view input) {
   static const BuiltTopology built = build_topology(load_cluster("dgx-h100-8").topology);
   ProblemList problems;
   file::Plan message;
-  read_plan_text(input, message, problems);
+  const KeyTexts keys = split_keys_text(input);
+  read_keys_text(keys.plan, KeyGroup::kPlan, message, problems);
+  if (!keys.software.empty()) {
+    read_keys_text(keys.software, KeyGroup::kSoftware, message, problems);
+  }
+  if (!keys.pass.empty()) read_keys_text(keys.pass, KeyGroup::kPass, message, problems);
   const ParallelPlan plan = to_plan(message, problems);
   problems.add(check(plan, model, built.places));
   throw_if_any(problems.all());

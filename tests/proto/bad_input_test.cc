@@ -184,10 +184,11 @@ TEST_F(BadInputTest, WhatIsNotBuiltYetSaysWhatIs) {
             Lines{"plan.zero: must be 0 (replicated), 1 (optimizer state divided), 2 (and "
                   "gradients) or 3 (FSDP), is 4"});
   EXPECT_EQ(problems_with("tp: 2", "tp: 2 state_bytes: 14"),
-            Lines{"plan.state_bytes: must be 10, 12, 16 or 18; is 14"});
-  EXPECT_EQ(problems_with("tp: 2", "tp: 2 state_bytes: 16 gradient_bytes: 4"),
-            Lines{"plan.gradient_bytes: is 4, but state_bytes = 16 counts 2 for it: leave out one "
-                  "of the two"});
+            Lines{"software.state_bytes: must be 10, 12, 16 or 18; is 14"});
+  EXPECT_EQ(
+      problems_with("tp: 2", "tp: 2 state_bytes: 16 gradient_bytes: 4"),
+      Lines{"software.gradient_bytes: is 4, but state_bytes = 16 counts 2 for it: leave out one "
+            "of the two"});
   EXPECT_EQ(problems_with("tp: 2", "tp: 2 state_bytes: 16 gradient_bytes: 2"), Lines{});
   EXPECT_EQ(problems_with("tp: 2", R"(tp: 2 recompute: "some")"),
             Lines{"plan.recompute: must be none, selective, matmuls, alternate, alternate_matmuls, "

@@ -24,10 +24,8 @@ constexpr std::int64_t kRanks = 4;
 
 // Four nodes with a context rank of eight chips each, whose collectives hold nothing.
 Experiment dividing(const std::string& keys, const std::string& model = "llama3-8b") {
-  return load_experiment({.model = model,
-                          .cluster = "dgx-h100-32",
-                          .plan = "inference=prefill,cp=4,batch=1," + keys,
-                          .library = "ideal"});
+  return load_experiment(with_keys({.model = model, .cluster = "dgx-h100-32", .library = "ideal"},
+                                   "inference=prefill,cp=4,batch=1," + keys));
 }
 
 struct Ring {

@@ -10,7 +10,7 @@
 #include "proto/message_fields.h"
 #include "proto/read_fields.h"
 #include "proto/to_spec.h"
-#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/key_groups.h"
 #include "sim/program/variation_fields.h"
 #include "workload/model_fields.h"
 
@@ -34,14 +34,28 @@ std::string unmatched(const google::protobuf::Descriptor& message, const AnyFiel
 }
 
 TEST(FieldsTest, EveryFieldOfEveryMessageHasARowAndEveryRowAField) {
-  EXPECT_EQ(unmatched(*file::Plan::descriptor(), plan_fields()), "")
-      << "declare them in schedules/plan/plan_fields.cc or proto/plan.proto";
   EXPECT_EQ(unmatched(*file::Model::descriptor(), model_fields()), "")
       << "declare them in workload/model_fields.cc or proto/model.proto";
   EXPECT_EQ(unmatched(*file::Variation::descriptor(), variation_fields()), "")
       << "declare them in sim/program/variation_fields.cc or proto/experiment.proto";
   EXPECT_EQ(unmatched(*file::Simulation::descriptor(), simulation_fields()), "")
       << "declare them in experiment/simulation_fields.cc or proto/experiment.proto";
+}
+
+// One message has the keys of all three groups, and the names of catalog entries.
+TEST(FieldsTest, EveryKeyIsAFieldAndEveryFieldAKeyOfOneGroup) {
+  const auto& message = *file::Plan::descriptor();
+  for (int i = 0; i < message.field_count(); ++i) {
+    const std::string& name = message.field(i)->name();
+    if (name == "catalog" || name == "software") continue;
+    EXPECT_TRUE(group_of(name)) << name << ": declare it in schedules/plan/*_fields.cc";
+  }
+  for (const AnyField* const key : all_keys()) {
+    const std::string name(key->name());
+    EXPECT_NE(message.FindFieldByName(name), nullptr) << name << ": declare it in proto/plan.proto";
+    const auto is_key = [&name](KeyGroup group) { return fields_of(group).find(name) != nullptr; };
+    EXPECT_EQ(std::ranges::count_if(kKeyGroups, is_key), 1) << name;
+  }
 }
 
 TEST(FieldsTest, AFieldWithoutARowIsFound) {
@@ -82,13 +96,13 @@ std::string other_value(const AnyField& field) {
     if (name == field.name()) return value;
   }
   if (field.accepts() == Text<bool>::accepts()) {
-    return plan_fields().default_of(field) == "true" ? "false" : "true";
+    return software_fields().default_of(field) == "true" ? "false" : "true";
   }
   return field.accepts().starts_with("fp32") ? "fp8" : "3";
 }
 
 TEST(FieldsTest, EveryPlanKeyIsReadFromAFileAndWrittenBackAlike) {
-  for (const auto& field : plan_fields().fields()) {
+  for (const AnyField* const field : all_keys()) {
     const std::string name(field->name());
     if (name == "batch") continue;  // written as global_batch
     const std::string value = other_value(*field);
@@ -99,7 +113,7 @@ TEST(FieldsTest, EveryPlanKeyIsReadFromAFileAndWrittenBackAlike) {
     ProblemList problems;
     const ParallelPlan plan = to_plan(message, problems);
     EXPECT_TRUE(problems.empty()) << name << ": " << problems.all().front().message;
-    const std::vector<FieldValue> changed = plan_fields().changed(plan);
+    const std::vector<FieldValue> changed = changed_keys(plan);
     const auto found = std::ranges::find(changed, name, &FieldValue::path);
     ASSERT_NE(found, changed.end()) << name << " = " << value << " changed nothing";
     EXPECT_EQ(found->text, value) << name;
@@ -131,12 +145,12 @@ TEST(FieldsTest, APlanIsMadeAgainFromWhatIsInForce) {
     ASSERT_EQ(set_field(message, text.substr(0, equals), text.substr(equals + 1)), std::nullopt);
   }
   ProblemList problems;
-  const std::vector<FieldValue> first = plan_fields().in_force(to_plan(message, problems));
+  const std::vector<FieldValue> first = keys_in_force(to_plan(message, problems));
   file::Plan again;
   for (const FieldValue& value : first) {
     ASSERT_EQ(set_field(again, value.path, value.text), std::nullopt) << value.path;
   }
-  EXPECT_EQ(plan_fields().in_force(to_plan(again, problems)), first);
+  EXPECT_EQ(keys_in_force(to_plan(again, problems)), first);
   EXPECT_TRUE(problems.empty());
 }
 
@@ -165,7 +179,7 @@ TEST(FieldsTest, AStragglerIsGivenByARangeOfRanks) {
 }
 
 TEST(FieldsTest, EveryKeySaysWhatItIsAndWhenToChangeIt) {
-  for (const auto& field : plan_fields().fields()) {
+  for (const AnyField* const field : all_keys()) {
     EXPECT_TRUE(field->doc().help.ends_with('.')) << field->name();
     const bool explains = field->doc().advice.ends_with('.') || field->doc().required;
     EXPECT_TRUE(explains) << field->name();

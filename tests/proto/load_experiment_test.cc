@@ -178,7 +178,7 @@ TEST_F(LoadExperimentTest, StateBytesAreAllBytesOfAParameter) {
     const Experiment experiment = load_experiment(
         with_overrides("llama3-8b-dgx-h100-8",
                        {"plan.tp=1", "plan.dp=8", "plan.pp=1", "plan.zero=0", "plan.global_batch=8",
-                        "plan.state_bytes=" + std::to_string(total)}));
+                        "software.state_bytes=" + std::to_string(total)}));
     const OpGraph graph = lower_experiment(experiment, cluster_for_steps(experiment));
     std::int64_t state = 0;
     for (const MemoryCategory category :
@@ -189,8 +189,8 @@ TEST_F(LoadExperimentTest, StateBytesAreAllBytesOfAParameter) {
   }
   EXPECT_TRUE(has_line(
       problems_of(with_overrides("llama3-8b-dgx-h100-8",
-                                 {"plan.state_bytes=10", "plan.global_batch=1024"})),
-      "plan.state_bytes: is 10, without a place for gradients, but they are summed over 256 "
+                                 {"software.state_bytes=10", "plan.global_batch=1024"})),
+      "software.state_bytes: is 10, without a place for gradients, but they are summed over 256 "
       "micro-batches: 12, 16 or 18, or a single micro-batch"));
 }
 
@@ -269,19 +269,19 @@ TEST(SoftwareTest, AnEntrySaysWhatDiffersFromAnother) {
 
 TEST_F(LoadExperimentTest, APlanMayNameItsSoftware) {
   ExperimentSource source = from("llama3-8b-dgx-h100-8");
-  source.plan = "software=torchtitan-2025.03,zero=3";
+  source = with_keys(source, "software=torchtitan-2025.03,zero=3");
   Experiment experiment = load_experiment(source);
   EXPECT_EQ(experiment.plan.software, "torchtitan-2025.03");
   EXPECT_EQ(experiment.plan.loss, LossKernels::kSeparate);
   EXPECT_TRUE(experiment.plan.shared_master);
   EXPECT_EQ(experiment.plan.attention_library, AttentionLibrary::kFlash2);
 
-  source.plan += ",loss=fused,attention_library=cudnn";
+  source.software += ",loss=fused,attention_library=cudnn";
   experiment = load_experiment(source);
   EXPECT_EQ(experiment.plan.loss, LossKernels::kFused) << "what is given goes first";
   EXPECT_EQ(experiment.plan.attention_library, AttentionLibrary::kCudnn);
 
-  source.plan = "software=megatron-core-simumax";
+  source = with_keys(source, "software=megatron-core-simumax");
   source.overrides = {"cluster.chip.catalog=b200"};
   const MatmulEfficiency simumax = load_experiment(source).cluster.chip.efficiency.matmul;
   EXPECT_EQ(simumax.peak_fraction, 0.663);
@@ -291,17 +291,17 @@ TEST_F(LoadExperimentTest, APlanMayNameItsSoftware) {
   EXPECT_EQ(given.tile_overhead, simumax.tile_overhead);
   source.overrides.clear();
 
-  source.plan = "software=nemo,zero=1";
+  source = with_keys(source, "software=nemo,zero=1");
   EXPECT_EQ(load_experiment(source).plan.gradient_bucket_parameters, 134'217'728);
-  source.plan = "software=nemo,zero=3";  // FSDP reduces layer by layer
+  source = with_keys(source, "software=nemo,zero=3");  // FSDP reduces layer by layer
   EXPECT_EQ(load_experiment(source).plan.gradient_bucket_parameters, std::nullopt);
-  source.plan = "software=megatron-lm-2023,dp=2,pp=2,zero=1";
+  source = with_keys(source, "software=megatron-lm-2023,dp=2,pp=2,zero=1");
   EXPECT_TRUE(load_experiment(source).plan.batch_p2p);
   EXPECT_FALSE(load_experiment(source).plan.overlap_gradients);
-  source.plan = "software=megatron-lm-2023,pp=1,zero=2";  // ZeRO-2 always overlaps
+  source = with_keys(source, "software=megatron-lm-2023,pp=1,zero=2");  // ZeRO-2 always overlaps
   EXPECT_FALSE(load_experiment(source).plan.batch_p2p);
   EXPECT_TRUE(load_experiment(source).plan.overlap_gradients);
-  source.plan = "software=torchtitan-1999";
+  source = with_keys(source, "software=torchtitan-1999");
   const auto problems = problems_of(source);
   ASSERT_EQ(problems.size(), 1U);
   EXPECT_NE(
@@ -322,16 +322,18 @@ TEST_F(LoadExperimentTest, EverySoftwareGoesWithUsualPlans) {
     for (const char* keys :
          {"zero=0", "zero=1", "zero=2", "zero=3", "dtype=fp8", "dtype=fp32", "state_bytes=16",
           "gradient_bytes=2", "optimizer=none", "lora_rank=8"}) {
-      source.plan = "dp=8,global_batch=8,sequence=1024," + std::string(keys) + ",software=" + name;
-      EXPECT_EQ(problems_of(source), std::vector<std::string>{}) << source.plan;
+      source = with_keys(
+          source, "dp=8,global_batch=8,sequence=1024," + std::string(keys) + ",software=" + name);
+      EXPECT_EQ(problems_of(source), std::vector<std::string>{}) << source.plan << source.software;
     }
     for (const char* divided : {"true", "false"}) {
-      source.plan = "tp=2,dp=4,zero=1,global_batch=8,sequence=1024,sequence_parallel=" +
-                    std::string(divided) + ",software=" + name;
-      EXPECT_EQ(problems_of(source), std::vector<std::string>{}) << source.plan;
+      source =
+          with_keys(source, "tp=2,dp=4,zero=1,global_batch=8,sequence=1024,sequence_parallel=" +
+                                std::string(divided) + ",software=" + name);
+      EXPECT_EQ(problems_of(source), std::vector<std::string>{}) << source.plan << source.software;
     }
-    source.plan = "tp=8,inference=decode,batch=8,context=1024,software=" + name;
-    EXPECT_EQ(problems_of(source), std::vector<std::string>{}) << source.plan;
+    source = with_keys(source, "tp=8,inference=decode,batch=8,context=1024,software=" + name);
+    EXPECT_EQ(problems_of(source), std::vector<std::string>{}) << source.plan << source.software;
   }
 }
 
@@ -342,7 +344,8 @@ TEST_F(LoadExperimentTest, SoftwareOfATimeHasItsOwnUnitsAndCheckpoints) {
   source.model = "llama3-8b";
   const auto plan_on = [&source](const std::string& cluster, const std::string& software) {
     source.cluster = cluster;
-    source.plan = "dp=8,global_batch=8,sequence=1024,recompute=alternate,software=" + software;
+    source = with_keys(
+        source, "dp=8,global_batch=8,sequence=1024,recompute=alternate,software=" + software);
     return load_experiment(source).plan;
   };
   EXPECT_TRUE(plan_on("dgx-b200-8", "torchtitan-2025.07").keep_root);
@@ -354,24 +357,24 @@ TEST_F(LoadExperimentTest, SoftwareOfATimeHasItsOwnUnitsAndCheckpoints) {
 
 TEST_F(LoadExperimentTest, SoftwareHasKeysOfItsOwnForAChip) {
   ExperimentSource source = from("llama3-8b-dgx-h100-8");
-  source.plan = "software=nemo-25";
+  source = with_keys(source, "software=nemo-25");
   EXPECT_TRUE(load_experiment(source).plan.transpose_operands);
-  source.plan = "software=nemo-25,transpose_operands=false";
+  source = with_keys(source, "software=nemo-25,transpose_operands=false");
   EXPECT_FALSE(load_experiment(source).plan.transpose_operands) << "what is given goes first";
   ExperimentSource other;
   other.model = "llama3-8b";
   other.cluster = "dgx-b200-8";
-  other.plan = "dp=8,global_batch=8,sequence=1024,software=nemo-25";
+  other = with_keys(other, "dp=8,global_batch=8,sequence=1024,software=nemo-25");
   EXPECT_FALSE(load_experiment(other).plan.transpose_operands);
   other.cluster = "nvlink-gh200-4";
-  other.plan = "dp=4,global_batch=8,sequence=1024,software=nemo-25";
+  other = with_keys(other, "dp=4,global_batch=8,sequence=1024,software=nemo-25");
   EXPECT_TRUE(load_experiment(other).plan.transpose_operands);
 }
 
 // The plan gives the margin, the chip gives the units.
 TEST_F(LoadExperimentTest, StepsRunOnUnitsThatAreNotCommunications) {
   ExperimentSource source = from("llama3-8b-dgx-h100-8");
-  source.overrides.push_back("plan.sm_margin=33");
+  source.overrides.push_back("software.sm_margin=33");
   LoadedExperiment loaded = load_with_topology(source);
   const ChipSpec whole = sustained(slowest_of(8, loaded.experiment.cluster.chip));
   const Cluster cluster = cluster_for_steps(loaded.experiment, std::move(loaded.topology));

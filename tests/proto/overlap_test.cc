@@ -11,6 +11,7 @@
 #include "experiment/simulate_experiment.h"
 #include "proto/load_experiment.h"
 #include "schedules/plan/axis.h"
+#include "schedules/plan/key_groups.h"
 #include "sim/run/simulate.h"
 
 namespace stepsim {
@@ -61,6 +62,11 @@ std::vector<Switch> switches() {
   };
 }
 
+// "tp=8" is "plan.tp=8" of --set.
+std::string path_of(const std::string& setting) {
+  return path_of_key(setting.substr(0, setting.find('='))) + setting.substr(setting.find('='));
+}
+
 SimulationResult run(const std::string& cluster_name, const Switch& of,
                      const std::string& setting) {
   ExperimentSource source;
@@ -68,8 +74,8 @@ SimulationResult run(const std::string& cluster_name, const Switch& of,
   source.cluster = cluster_name;
   source.plan = "global-batch=32,sequence=4096";
   source.overrides = {"model.layers=8"};
-  for (const std::string& key : of.plan) source.overrides.push_back("plan." + key);
-  source.overrides.push_back("plan." + setting);
+  for (const std::string& key : of.plan) source.overrides.push_back(path_of(key));
+  source.overrides.push_back(path_of(setting));
   const Experiment experiment = load_experiment(source);
   return simulate_experiment(experiment, {.steps = of.steps}).runs.front().result;
 }

@@ -17,9 +17,8 @@ namespace stepsim {
 namespace {
 
 Experiment serving(const std::string& model, const std::string& cluster, const std::string& plan) {
-  return load_experiment({.model = model,
-                          .cluster = cluster,
-                          .plan = "inference=decode,batch=16,context=100," + plan});
+  return load_experiment(with_keys({.model = model, .cluster = cluster},
+                                   "inference=decode,batch=16,context=100," + plan));
 }
 
 RequestGroup generating(std::int64_t sequences, std::int64_t cached) {
@@ -67,11 +66,9 @@ TEST(PassTimesTest, AreWithinHalfAPercentOfSimulatedPasses) {
 TEST(PassTimesTest, PassesThatChooseTheirDispatchToo) {
   for (const auto& [cluster, ranks] :
        {std::pair{"dgx-h100-16", "dp=16,ep=16"}, std::pair{"dgx-h100-8", "dp=8,ep=8"}}) {
-    const Experiment experiment =
-        load_experiment({.model = "deepseek-v2-lite",
-                         .cluster = cluster,
-                         .plan = std::string("inference=decode,batch=16,context=100,") + ranks,
-                         .library = "sglang-0.5-hopper"});
+    const Experiment experiment = load_experiment(
+        with_keys({.model = "deepseek-v2-lite", .cluster = cluster, .library = "sglang-0.5-hopper"},
+                  std::string("inference=decode,batch=16,context=100,") + ranks));
     ASSERT_EQ(experiment.plan.dispatch, Dispatch::kAuto);
     EXPECT_LT(worst_error(experiment), 0.005) << cluster;
   }
@@ -82,11 +79,9 @@ TEST(PassTimesTest, PassesThatChooseTheirDispatchToo) {
 TEST(PassTimesTest, PassesWhoseHostWaitsToo) {
   for (const auto& [model, plan] : {std::pair{"deepseek-v2-lite", "dp=16,ep=16,dispatch=two_level"},
                                     std::pair{"llama3-8b", "tp=8,dp=2,host_launch_cost=20us"}}) {
-    const Experiment experiment =
-        load_experiment({.model = model,
-                         .cluster = "dgx-h100-16",
-                         .plan = std::string("inference=decode,batch=16,context=100,") + plan,
-                         .library = "sglang-0.5-hopper"});
+    const Experiment experiment = load_experiment(
+        with_keys({.model = model, .cluster = "dgx-h100-16", .library = "sglang-0.5-hopper"},
+                  std::string("inference=decode,batch=16,context=100,") + plan));
     EXPECT_LT(worst_error(experiment), 0.005) << model;
     PassTimes times(experiment, cluster_for_steps(experiment), {});
     for (std::int64_t cached = 1; cached < 60'000; cached = 3 * cached / 2 + 1) {
@@ -109,9 +104,8 @@ std::vector<RequestBatch> prompts() {
 
 Experiment dividing_prompts(const std::string& model, const std::string& plan) {
   return load_experiment(
-      {.model = model,
-       .cluster = "dgx-h100-16",
-       .plan = "inference=prefill,batch=1,sequence=16,allow_idle_chips=true," + plan});
+      with_keys({.model = model, .cluster = "dgx-h100-16"},
+                "inference=prefill,batch=1,sequence=16,allow_idle_chips=true," + plan));
 }
 
 TEST(PassTimesTest, PromptsThatContextRanksDivide) {
@@ -197,9 +191,8 @@ TEST(PassTimesTest, ABatchOfThePlansKeysIsThatOfTheRun) {
 // What a prefill worker with context ranks takes for a prompt is the pass of `stepsim run`.
 TEST(PassTimesTest, APromptOfContextRanksIsThatOfTheRun) {
   const Experiment experiment =
-      load_experiment({.model = "llama3-8b",
-                       .cluster = "dgx-h100-8",
-                       .plan = "inference=prefill,batch=1,sequence=4096,tp=4,cp=2"});
+      load_experiment(with_keys({.model = "llama3-8b", .cluster = "dgx-h100-8"},
+                                "inference=prefill,batch=1,sequence=4096,tp=4,cp=2"));
   PassTimes times(experiment, cluster_for_steps(experiment), {}, PassTimes::Precision::kEveryBatch);
   EXPECT_EQ(times.of({.groups = {prompt(4096)}}),
             simulate_experiment(experiment, ExperimentOptions{}).runs.front().metrics.step_time);

@@ -147,10 +147,8 @@ TEST(DeepEpTest, APassThatGeneratesTakesThem) {
   const auto pass = [](const std::string& library, const std::string& keys) {
     const std::string decode =
         "inference=decode,dp=32,ep=32,batch=1024,context=4096,dtype=fp8,dispatch_dtype=fp8";
-    const Experiment experiment = load_experiment({.model = "deepseek-v3",
-                                                   .cluster = "dgx-h200-32",
-                                                   .plan = decode + keys,
-                                                   .library = library});
+    const Experiment experiment = load_experiment(with_keys(
+        {.model = "deepseek-v3", .cluster = "dgx-h200-32", .library = library}, decode + keys));
     return simulate_experiment(experiment, cluster_for_steps(experiment), {}).runs.front().result;
   };
   const SimulationResult with = pass("sglang-0.5-hopper", "");
@@ -173,10 +171,8 @@ struct Way {
 
 Experiment sent(const Way& way) {
   return load_experiment(
-      {.model = "deepseek-v2-lite",
-       .cluster = "dgx-h100-16",
-       .plan = way.plan + (way.dispatch.empty() ? "" : ",dispatch=") + way.dispatch,
-       .library = way.library});
+      with_keys({.model = "deepseek-v2-lite", .cluster = "dgx-h100-16", .library = way.library},
+                way.plan + (way.dispatch.empty() ? "" : ",dispatch=") + way.dispatch));
 }
 
 Duration step_of(const Way& way) {
@@ -210,11 +206,9 @@ TEST(DeepEpTest, AutoChoosesByPass) {
 // than with NCCL's messages.
 TEST(DeepEpTest, InANodeAutoTakesTheNormalKernelsOfTheLibrary) {
   const auto step = [](const std::string& library, const std::string& dispatch) {
-    const Experiment experiment =
-        load_experiment({.model = "deepseek-v2-lite",
-                         .cluster = "dgx-h100-8",
-                         .plan = "inference=prefill,dp=8,ep=8,batch=8,sequence=8192" + dispatch,
-                         .library = library});
+    const Experiment experiment = load_experiment(
+        with_keys({.model = "deepseek-v2-lite", .cluster = "dgx-h100-8", .library = library},
+                  "inference=prefill,dp=8,ep=8,batch=8,sequence=8192" + dispatch));
     return simulate_experiment(experiment, cluster_for_steps(experiment), {})
         .runs.front()
         .result.step_time;

@@ -18,9 +18,8 @@ namespace stepsim {
 namespace {
 
 Experiment serving(const std::string& model, const std::string& plan) {
-  return load_experiment({.model = model,
-                          .cluster = "dgx-h100-8",
-                          .plan = "inference=decode,batch=8,context=2," + plan});
+  return load_experiment(with_keys({.model = model, .cluster = "dgx-h100-8"},
+                                   "inference=decode,batch=8,context=2," + plan));
 }
 
 BatchEntry decode(std::int32_t computed) {
@@ -116,9 +115,8 @@ TEST(KvRoomTest, IsWhatWeightsAndTheLargestPassLeave) {
 TEST(KvRoomTest, CachesByRequestAreNotKeptTwice) {
   const auto of_token = [](const std::string& plan) {
     const Experiment experiment =
-        load_experiment({.model = "llama3-8b",
-                         .cluster = "dgx-h100-16",
-                         .plan = "inference=decode,batch=8,context=2,tp=16," + plan});
+        load_experiment(with_keys({.model = "llama3-8b", .cluster = "dgx-h100-16"},
+                                  "inference=decode,batch=8,context=2,tp=16," + plan));
     return cache_of_token(experiment.model, experiment.plan);
   };
   EXPECT_EQ(of_token("cache_split=heads"), Bytes(32 * 2 * 128 * 2));
@@ -128,9 +126,8 @@ TEST(KvRoomTest, CachesByRequestAreNotKeptTwice) {
 // Two key-value heads of 128 on each of four tensor ranks, half of the tokens on each context rank.
 TEST(KvRoomTest, ContextRanksKeepAShareOfTheTokens) {
   const Experiment experiment =
-      load_experiment({.model = "llama3-8b",
-                       .cluster = "dgx-h100-8",
-                       .plan = "inference=prefill,batch=1,sequence=16,tp=4,cp=2"});
+      load_experiment(with_keys({.model = "llama3-8b", .cluster = "dgx-h100-8"},
+                                "inference=prefill,batch=1,sequence=16,tp=4,cp=2"));
   EXPECT_EQ(cache_of_token(experiment.model, experiment.plan), Bytes(32 * 2 * 2 * 128 * 2 / 2));
   const Cluster cluster = cluster_for_steps(experiment);
   const KvRoom room = kv_room(experiment, cluster, 8192, 16, 0.9);

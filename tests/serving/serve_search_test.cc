@@ -15,11 +15,10 @@ namespace {
 using namespace literals;
 
 ServedLayout layout(const std::string& model, const std::string& plan) {
-  return {plan, load_experiment({.model = model,
-                                 .cluster = "dgx-h100-8",
-                                 .plan = "inference=decode,context=2,batch=1,"
-                                         "allow_idle_chips=true," +
-                                         plan})};
+  return {plan, load_experiment(with_keys({.model = model, .cluster = "dgx-h100-8"},
+                                          "inference=decode,context=2,batch=1,"
+                                          "allow_idle_chips=true," +
+                                              plan))};
 }
 
 ServeSearchOptions options() {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "proto/json_value.h"
-#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/key_groups.h"
 #include "tests/fuzz/random/random_cluster.h"
 #include "tests/fuzz/random/random_plan.h"
 #include "workload/model_fields.h"
@@ -40,9 +40,9 @@ Json json_of(const ModelSpec& model) {
 }
 
 // A pass of inference has other defaults than the struct, which a file has to say then.
-Json json_of(const ParallelPlan& plan) {
-  Json object = object_of(plan_fields().changed(plan));
-  if (!plan.is_inference()) return object;
+Json keys_of(KeyGroup group, const ParallelPlan& plan) {
+  Json object = object_of(fields_of(group).changed(plan));
+  if (!plan.is_inference() || group != KeyGroup::kPlan) return object;
   object["sequence_parallel"] = plan.sequence_parallel;
   if (plan.cp > 1) object["cp_mode"] = name_of(plan.cp_mode);
   if (plan.ep > 1) object["dispatch"] = name_of(plan.dispatch);
@@ -92,7 +92,9 @@ std::string random_experiment(Choices& choices) {
   experiment["name"] = "random";
   experiment["model"] = json_of(job.model);
   experiment["cluster"] = cluster.json;
-  experiment["plan"] = json_of(job.plan);
+  for (const KeyGroup group : kKeyGroups) {
+    experiment[std::string(name_of(group))] = keys_of(group, job.plan);
+  }
   if (choices.one_in(4)) experiment["variation"] = random_variation(choices, job.plan.ranks());
   experiment["simulation"] = random_simulation(choices);
   experiment["seed"] = choices.below(1000);

@@ -1,0 +1,134 @@
+#include "proto/key_groups_of_files.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace stepsim {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+
+constexpr std::string_view kCatalog = "catalog";    // of each group
+constexpr std::string_view kSoftware = "software";  // the software's catalog, in a joined message
+
+std::string with_underscores(std::string_view name) {
+  std::string text(name);
+  std::ranges::replace(text, '-', '_');
+  return text;
+}
+
+std::optional<KeyGroup> group_named(std::string_view name) {
+  const auto* const found =
+      std::ranges::find(kKeyGroups, name, [](KeyGroup group) { return name_of(group); });
+  return found == kKeyGroups.end() ? std::nullopt : std::optional(*found);
+}
+
+// The group that a field of a joined message is of. A key that 0.1 had twice is of the plan.
+KeyGroup group_of_field(const std::string& name) {
+  if (name == kSoftware) return KeyGroup::kSoftware;
+  return group_of(name).value_or(KeyGroup::kPlan);
+}
+
+std::vector<const FieldDescriptor*> fields_set(const file::Plan& plan) {
+  std::vector<const FieldDescriptor*> fields;
+  plan.GetReflection()->ListFields(plan, &fields);
+  return fields;
+}
+
+// Reports the keys that are not of the group. The group is then left out.
+bool check_group(const file::Plan& keys, KeyGroup group, ProblemList& problems) {
+  bool good = true;
+  for (const FieldDescriptor* const field : fields_set(keys)) {
+    const std::string problem = misplaced_key(field->name(), group);
+    if (problem.empty()) continue;
+    problems.add(std::string(name_of(group)) + "." + field->name(), problem);
+    good = false;
+  }
+  return good;
+}
+
+}  // namespace
+
+std::string misplaced_key(std::string_view key, KeyGroup group) {
+  const std::string name = with_underscores(key);
+  if (name == kCatalog) {
+    return group == KeyGroup::kPass ? "is no key of a pass, which the catalog does not have" : "";
+  }
+  const std::optional<KeyGroup> own =
+      name == kSoftware ? std::optional(KeyGroup::kSoftware) : group_of(name);
+  if (own == group && name != kSoftware) return "";
+  if (!own) return "";  // an unknown field, as which it is reported
+  if (name == kSoftware) return "is software.catalog: --software NAME";
+  return "is a key of " + std::string(name_of(*own)) + ": " + path_of_key(name) + ", or --" +
+         std::string(name_of(*own)) + " " + name + "=..";
+}
+
+void add_group(const file::Plan& keys, KeyGroup group, file::Plan& plan) {
+  file::Plan moved = keys;
+  if (group == KeyGroup::kSoftware) {
+    if (moved.has_catalog()) moved.set_software(moved.catalog());
+    moved.clear_catalog();
+  }
+  plan.MergeFrom(moved);
+}
+
+std::vector<std::string> join_groups(file::Experiment& message, ProblemList& problems) {
+  std::vector<std::string> moved;
+  for (const FieldDescriptor* const field : fields_set(message.plan())) {
+    if (group_of_field(field->name()) != KeyGroup::kPlan) moved.push_back("plan." + field->name());
+  }
+  if (message.has_software()) {
+    if (check_group(message.software(), KeyGroup::kSoftware, problems)) {
+      add_group(message.software(), KeyGroup::kSoftware, *message.mutable_plan());
+    }
+    message.clear_software();
+  }
+  if (message.has_pass()) {
+    if (check_group(message.pass(), KeyGroup::kPass, problems)) {
+      add_group(message.pass(), KeyGroup::kPass, *message.mutable_plan());
+    }
+    message.clear_pass();
+  }
+  return moved;
+}
+
+void clear_group(KeyGroup group, file::Plan& plan) {
+  for (const FieldDescriptor* const field : fields_set(plan)) {
+    if (group_of_field(field->name()) == group) plan.GetReflection()->ClearField(&plan, field);
+  }
+}
+
+void split_groups(file::Experiment& message) {
+  file::Plan all;
+  all.Swap(message.mutable_plan());
+  const auto part = [&all](KeyGroup group) {
+    file::Plan keys = all;
+    for (const KeyGroup other : kKeyGroups) {
+      if (other != group) clear_group(other, keys);
+    }
+    return keys;
+  };
+  *message.mutable_plan() = part(KeyGroup::kPlan);
+  file::Plan software = part(KeyGroup::kSoftware);
+  if (software.has_software()) software.set_catalog(software.software());
+  software.clear_software();
+  if (!fields_set(software).empty()) *message.mutable_software() = std::move(software);
+  file::Plan pass = part(KeyGroup::kPass);
+  if (!fields_set(pass).empty()) *message.mutable_pass() = std::move(pass);
+}
+
+JoinedPath joined_path(std::string_view path) {
+  const std::size_t dot = path.find('.');
+  const std::optional<KeyGroup> group = group_named(path.substr(0, dot));
+  if (!group || dot == std::string_view::npos) return {std::string(path), ""};
+  const std::string_view key = path.substr(dot + 1);
+  if (std::string problem = misplaced_key(key, *group); !problem.empty()) return {"", problem};
+  if (*group == KeyGroup::kSoftware && key == kCatalog) return {"plan.software", ""};
+  return {"plan." + std::string(key), ""};
+}
+
+}  // namespace stepsim

@@ -1,0 +1,42 @@
+// The groups `plan`, `software` and `pass` of a file are read into one message of all keys, that of
+// `plan`: what a catalog's software brings is of all three. Here are the ways in and out.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/experiment.pb.h"
+#include "proto/problem_list.h"
+#include "schedules/plan/key_groups.h"
+
+namespace stepsim {
+
+// Moves the keys of `software` and `pass` to `plan`. A key in a group that is not its own is a
+// problem, but for those of `plan` that 0.1 had there. Returns these: "plan.loss".
+// `software.catalog` becomes the field `software` of the plan.
+std::vector<std::string> join_groups(file::Experiment& message, ProblemList& problems);
+
+// Moves the keys of a group, which `plan` is, under the plan's own.
+void add_group(const file::Plan& keys, KeyGroup group, file::Plan& plan);
+
+// The other way round: each key in its group.
+void split_groups(file::Experiment& message);
+
+// Clears all keys of a group.
+void clear_group(KeyGroup group, file::Plan& plan);
+
+// Returns what is wrong with a key in that group, with its place: "is a key of software:
+// software.loss, .."; "" if nothing is. `key` may have dashes.
+std::string misplaced_key(std::string_view key, KeyGroup group);
+
+struct JoinedPath {
+  std::string path;     // "plan.loss" for "software.loss", others as they are
+  std::string problem;  // "is now software.loss"
+};
+
+// Returns where a path of --set lies in a joined message.
+JoinedPath joined_path(std::string_view path);
+
+}  // namespace stepsim

@@ -25,6 +25,27 @@ Written by `scripts/generate_field_docs.py` from the program; change `schedules/
 
 """
 
+SOFTWARE = """# Software keys
+
+What runs a plan: the group `software` of a file. `--software torchtitan` takes an entry of `catalog/software`, keys behind it
+or alone go over it: `--software torchtitan,loss=fused`, `--set software.loss=fused`. A file may stand in place of a name. In a
+file `catalog` names the entry. What the entry brings that the plan rules out is left out; what a person gives and nothing in
+the plan acts on is refused. `stepsim help software` shows this page in a terminal, `stepsim help software loss` one key.
+
+Written by `scripts/generate_field_docs.py` from the program; change `schedules/plan/software_fields.cc`, not this page.
+
+"""
+
+PASS = """# Pass keys
+
+One pass of inference in place of a training step: the group `pass` of a file, `--pass decode,batch=64,context=8192`,
+`--set pass.batch=64`. [inference.md](inference.md) says what a pass computes. `stepsim help pass` shows this page in a terminal,
+`stepsim help pass batch` one key.
+
+Written by `scripts/generate_field_docs.py` from the program; change `schedules/plan/pass_fields.cc`, not this page.
+
+"""
+
 SIMULATION = """# Fields of a simulation
 
 They say how an experiment is simulated: the group `simulation` of a file. The options of `stepsim run` with the same
@@ -123,6 +144,8 @@ KINDS = [
 # Page, and its parts: a head and the topic of `stepsim help` behind it.
 PAGES = {
     "plan-keys.md": [(PLAN, ["plan"])],
+    "software-keys.md": [(SOFTWARE, ["software"])],
+    "pass-keys.md": [(PASS, ["pass"])],
     "simulation-fields.md": [(SIMULATION, ["simulation"])],
     "model-fields.md": [(MODEL, ["model"])],
     "chip-fields.md": [(CHIP, ["chip"]), (HOST, ["host"])],

@@ -210,7 +210,8 @@ PYBIND11_MODULE(_core, module) {
   module.def("options", options_of, py::arg("subcommand"),
              "The options of a subcommand: (name, takes a value, help) of each.");
   module.def("subcommands", names_of_subcommands, "The names of all subcommands.");
-  module.def("plan_keys", keys_of_plan, "The keys of plan, software and pass: (name, accepted, default, help, group).");
+  module.def("plan_keys", keys_of_plan,
+             "The keys of plan, software and pass: (name, accepted, default, help, group).");
   module.def("catalog_kinds", kinds_of_catalog, "The kinds of the catalog.");
   module.def("catalog_names", names_in_catalog, py::arg("kind"),
              "The entries of a kind, in order.");

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "analysis/accuracy/accuracy.h"
+#include "analysis/accuracy/predict_own_rows.h"
 #include "cli/command_line.h"
 #include "cli/html_option.h"
 #include "cli/interrupts.h"
@@ -45,6 +46,9 @@ po::options_description accuracy_option_list() {
       "further keys for the plans of serving runs");
   add("engine", po::value<std::string>()->value_name("KEYS"),
       "further keys for the engines of serving runs, or a release of one: vllm@0.11");
+  add("template", po::value<std::string>()->value_name("KIND"),
+      "print a header with a row, to begin a table of one's own: training, serving, collectives or "
+      "kernels");
   add("rows", "print every row in addition to the summary");
   add_json_option(options);
   add_html_option(options);
@@ -203,9 +207,22 @@ void warn_of_columns(const CsvTable& table) {
                           name_of(*kind_of(table)), fmt::join(unknown, ", nor ")));
 }
 
+ExitStatus print_template(const CommandLine& line) {
+  const std::string kind = line.value("template");
+  const std::string_view text = table_template(kind);
+  if (text.empty()) {
+    throw ConfigError({{"--template", "must be training, serving, collectives or kernels, is \"" +
+                                          shortened(kind) + "\""}});
+  }
+  Outputs outputs;
+  outputs.print(std::string(text));
+  return outputs.end(ExitStatus::kDone);
+}
+
 ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
   const CommandLine line = read_command_line(arguments, accuracy_option_list(), problems);
+  if (line.options.count("template") != 0) return print_template(line);
   if (line.words.empty()) problems.push_back({"FILE.csv", "must be given, one or more"});
   const std::string path = read_output_path(line, "json", OutputFormat::kJson, problems);
   const std::string html = read_html_path(line, {"json"}, problems);
@@ -294,8 +311,9 @@ constinit const Subcommand kAccuracySubcommand = {
 Usage:
   stepsim accuracy FILE.csv... [options]
 
-A table has training runs, kernels or collectives; the columns in its header tell which.
-docs/accuracy.md lists the columns. Rows that can't be simulated are counted with the reason.
+A table is in the program's own keys: `--template training` prints a header with a row, and
+docs/measured-tables.md explains the columns. Tables of the columns of 0.1 (docs/accuracy.md) are
+read too. Rows that can't be simulated are counted with the reason.
 )",
     .options = accuracy_option_list,
     .run = run_accuracy_command,

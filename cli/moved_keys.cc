@@ -3,16 +3,13 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <string>
-#include <vector>
 
 #include "proto/key_groups_of_files.h"
 #include "sim/base/shown_text.h"
 
 namespace stepsim {
 
-void say_moved_keys(const ExperimentSource& source) {
-  const std::vector<std::string> moved = moved_keys_of(source);
+void say_moved_keys(const std::string& file, const std::vector<std::string>& moved) {
   if (moved.empty()) return;
   std::string text;
   for (const std::string& path : moved) {
@@ -20,7 +17,6 @@ void say_moved_keys(const ExperimentSource& source) {
     text += fmt::format("{}{} is {}", text.empty() ? "" : ", ", path,
                         key == "software" ? "software.catalog" : path_of_key(key));
   }
-  const std::string& file = source.experiment.empty() ? source.plan : source.experiment;
   fmt::print(stderr, "stepsim: {} is of 0.1, and is read until 2.0: {}\n", shown_text(file), text);
 }
 

@@ -2,12 +2,13 @@
 
 #pragma once
 
-#include "proto/load_experiment.h"
+#include <string>
+#include <vector>
 
 namespace stepsim {
 
-// Says once, on standard error, which keys of the files are in another group now. docs/versioning.md
-// says how long they are read.
-void say_moved_keys(const ExperimentSource& source);
+// Says on standard error that keys of a file, "plan.loss", are in another group now.
+// docs/versioning.md says how long they are read. Nothing is said of none.
+void say_moved_keys(const std::string& file, const std::vector<std::string>& moved);
 
 }  // namespace stepsim

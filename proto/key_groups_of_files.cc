@@ -76,11 +76,16 @@ void add_group(const file::Plan& keys, KeyGroup group, file::Plan& plan) {
   plan.MergeFrom(moved);
 }
 
-std::vector<std::string> join_groups(file::Experiment& message, ProblemList& problems) {
+std::vector<std::string> moved_keys_in(const file::Plan& plan) {
   std::vector<std::string> moved;
-  for (const FieldDescriptor* const field : fields_set(message.plan())) {
+  for (const FieldDescriptor* const field : fields_set(plan)) {
     if (group_of_field(field->name()) != KeyGroup::kPlan) moved.push_back("plan." + field->name());
   }
+  return moved;
+}
+
+std::vector<std::string> join_groups(file::Experiment& message, ProblemList& problems) {
+  std::vector<std::string> moved = moved_keys_in(message.plan());
   if (message.has_software()) {
     if (check_group(message.software(), KeyGroup::kSoftware, problems)) {
       add_group(message.software(), KeyGroup::kSoftware, *message.mutable_plan());

@@ -18,6 +18,9 @@ namespace stepsim {
 // `software.catalog` becomes the field `software` of the plan.
 std::vector<std::string> join_groups(file::Experiment& message, ProblemList& problems);
 
+// Returns the keys of `plan` that are of other groups: "plan.loss".
+std::vector<std::string> moved_keys_in(const file::Plan& plan);
+
 // Moves the keys of a group, which `plan` is, under the plan's own.
 void add_group(const file::Plan& keys, KeyGroup group, file::Plan& plan);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -129,8 +128,9 @@ bool read_cluster_flag(const std::string& flag, file::Cluster& cluster, ProblemL
   return usable;
 }
 
-// A file of 0.1 may have keys of all groups; any other only its own.
-bool read_plan_flag(const std::string& flag, file::Plan& plan, ProblemList& problems) {
+// A file of 0.1 may have keys of all groups, which are added to `moved`.
+bool read_plan_flag(const std::string& flag, file::Plan& plan, std::vector<std::string>& moved,
+                    ProblemList& problems) {
   if (flag.find('=') != std::string::npos) {
     read_keys_text(flag, KeyGroup::kPlan, plan, problems);
     return true;
@@ -144,6 +144,7 @@ bool read_plan_flag(const std::string& flag, file::Plan& plan, ProblemList& prob
   file::Plan keys;
   if (!source || !read_message(*source, "plan.", keys, problems)) return false;
   place_files(std::filesystem::path(flag).parent_path(), keys, problems);
+  for (std::string& key : moved_keys_in(keys)) moved.push_back(std::move(key));
   plan.MergeFrom(keys);
   return true;
 }
@@ -333,6 +334,7 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message,
                       bool has_rules = true) {
   ProblemList problems;
   Loaded loaded = load_file(source.experiment, source.text, problems);
+  std::vector<std::string> moved_keys = std::move(loaded.moved_keys);
   message = std::move(loaded.message);
   bool has_model = true;
   bool has_cluster = true;
@@ -344,7 +346,7 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message,
     has_cluster = read_cluster_flag(source.cluster, *message.mutable_cluster(), problems);
   }
   if (!source.plan.empty()) {
-    has_plan = read_plan_flag(source.plan, *message.mutable_plan(), problems);
+    has_plan = read_plan_flag(source.plan, *message.mutable_plan(), moved_keys, problems);
   }
   if (!source.pass.empty()) {
     read_keys_text(source.pass, KeyGroup::kPass, *message.mutable_plan(), problems);
@@ -420,7 +422,8 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message,
           .simulation = simulation,
           .record = {},
           .publication = std::move(publication),
-          .served = std::move(served)};
+          .served = std::move(served),
+          .moved_keys = std::move(moved_keys)};
 }
 
 }  // namespace
@@ -433,21 +436,6 @@ ExperimentSource with_keys(ExperimentSource source, std::string_view keys) {
   return source;
 }
 
-std::vector<std::string> moved_keys_of(const ExperimentSource& source) {
-  ProblemList ignored;
-  std::vector<std::string> moved;
-  if (looks_like_file(source.experiment) && source.text.empty()) {
-    moved = load_file(source.experiment, "", ignored).moved_keys;
-  }
-  if (source.plan.find('=') != std::string::npos || !looks_like_file(source.plan)) return moved;
-  file::Experiment of_plan;
-  if (const auto file = read_source(source.plan, "--plan", ignored)) {
-    read_message(*file, "plan.", *of_plan.mutable_plan(), ignored);
-    std::ranges::move(join_groups(of_plan, ignored), std::back_inserter(moved));
-  }
-  return moved;
-}
-
 LoadedExperiment load_with_topology(const ExperimentSource& source) {
   file::Experiment message;
   LoadedExperiment loaded = load(source, message);
@@ -456,12 +444,13 @@ LoadedExperiment load_with_topology(const ExperimentSource& source) {
   return loaded;
 }
 
-std::vector<std::string> load_axes(const std::string& experiment) {
+AxesOfFile load_axes(const std::string& experiment) {
   if (!looks_like_file(experiment)) return {};
   ProblemList problems;
-  const Loaded loaded = load_file(experiment, "", problems);
+  Loaded loaded = load_file(experiment, "", problems);
   throw_if_any(problems.all());
-  return {loaded.message.over().begin(), loaded.message.over().end()};
+  return {.over = {loaded.message.over().begin(), loaded.message.over().end()},
+          .moved_keys = std::move(loaded.moved_keys)};
 }
 
 LoadedExperiment load_start(const ExperimentSource& source) {
@@ -526,9 +515,10 @@ ParallelPlan load_plan(const std::string& plan) {
   ProblemList problems;
   file::Plan message;
   ParallelPlan read;
+  std::vector<std::string> moved;
   const bool is_keys = plan.find('=') != std::string::npos;
   const KeyTexts keys = is_keys ? split_keys_text(plan) : KeyTexts{.plan = plan};
-  const bool usable = keys.plan.empty() || read_plan_flag(keys.plan, message, problems);
+  const bool usable = keys.plan.empty() || read_plan_flag(keys.plan, message, moved, problems);
   if (!keys.pass.empty()) read_keys_text(keys.pass, KeyGroup::kPass, message, problems);
   if (usable && read_software_flag(keys.software, message, problems) &&
       resolve(message, problems)) {

@@ -53,16 +53,19 @@ struct LoadedExperiment {
   ExperimentRecord record;       // complete record, to be written down and run again
   Publication publication{};     // published figures; empty once flags change the experiment
   ServedLoad served{};           // how `stepsim serve` serves it; empty: not said
+  // Keys that files have where 0.1 had them: "plan.loss", which is software.loss.
+  std::vector<std::string> moved_keys{};
 };
-
-// Returns the keys that the files of an experiment and a plan have where 0.1 had them: "plan.loss",
-// which is software.loss. None if they can't be read.
-std::vector<std::string> moved_keys_of(const ExperimentSource& source);
 
 LoadedExperiment load_with_topology(const ExperimentSource& source);
 
-// Returns the axes that the file of an experiment has: "plan.tp=1,2,4"; none for a name.
-std::vector<std::string> load_axes(const std::string& experiment);
+// AxesOfFile is what `stepsim sweep` reads of a file before its points: the axes ("plan.tp=1,2,4"),
+// and keys that moved.
+struct AxesOfFile {
+  std::vector<std::string> over{};
+  std::vector<std::string> moved_keys{};
+};
+AxesOfFile load_axes(const std::string& experiment);  // nothing for a name
 
 // Loads an experiment whose plan is the start of others: its values are read, but the rules between
 // them, the model and the cluster are not checked. There is no record.

@@ -109,7 +109,8 @@ FILES = {
     "schedules/lowering": ["sim/network/places.h", "sim/collectives/collective.h"],
     "traces": ["analysis/studies/plot.h"],
     # They name what they simulate by files and names of the catalog, and see nothing else of proto.
-    "analysis/accuracy": ["proto/load_experiment.h", "proto/catalog/measured_tables.h",
+    "analysis/accuracy": ["proto/load_experiment.h", "proto/catalog/catalog.h",
+                          "proto/catalog/measured_tables.h",
                           "proto/catalog/engine_releases.h"],
     "analysis/calibration": ["proto/load_experiment.h"],
     "analysis/studies": ["proto/load_experiment.h", "proto/catalog/measured_tables.h"],

@@ -6,6 +6,7 @@
 
 #include "analysis/accuracy/predict_collectives.h"
 #include "analysis/accuracy/predict_kernels.h"
+#include "analysis/accuracy/predict_own_rows.h"
 #include "analysis/accuracy/predict_served_runs.h"
 #include "analysis/accuracy/predict_serving_kernels.h"
 #include "analysis/accuracy/predict_training_runs.h"
@@ -92,6 +93,8 @@ AccuracySummary sum_up(const SummaryKey& key, const std::vector<AccuracyRow>& ro
 
 std::string_view name_of(TableKind kind) {
   switch (kind) {
+    case TableKind::kOwnKeys:
+      return "measured runs";
     case TableKind::kCollectives:
       return "collectives";
     case TableKind::kKernels:
@@ -109,6 +112,7 @@ std::string_view name_of(TableKind kind) {
 }
 
 std::optional<TableKind> kind_of(const CsvTable& table) {
+  if (is_in_own_keys(table)) return TableKind::kOwnKeys;
   for (const Header& header : headers()) {
     if (std::ranges::all_of(header.columns,
                             [&](std::string_view column) { return table.has(column); })) {
@@ -150,6 +154,8 @@ std::string accepted_headers() {
 std::vector<AccuracyRow> predict(const CsvTable& table, const std::vector<Hardware>& hardware,
                                  const PredictOptions& options) {
   switch (*kind_of(table)) {
+    case TableKind::kOwnKeys:
+      return predict_own_rows(table, options);
     case TableKind::kCollectives:
       return predict_collectives(table, hardware, options);
     case TableKind::kKernels:

@@ -26,6 +26,7 @@
 namespace stepsim {
 
 enum class TableKind : std::uint8_t {
+  kOwnKeys,  // in the program's own keys: analysis/accuracy/run_rows.h
   kCollectives,
   kKernels,
   kServingCollectives,

@@ -22,10 +22,6 @@ namespace {
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 constexpr double kGB = 1e9;
 
-// Outside these a share of the chips' peak is a slip of a unit or a digit, not a measurement.
-constexpr double kLeastUtilization = 0.02;
-constexpr double kMostUtilization = 0.9;
-
 bool says(const CsvTable& table, std::size_t record, std::string_view word) {
   for (const std::string_view column : {"metric_origin", "other_metrics", "remarks"}) {
     if (table.at(record, column).find(word) != std::string_view::npos) return true;
@@ -169,14 +165,6 @@ std::vector<RunOutcome> simulate_all(const CsvTable& table,
   return outcomes;
 }
 
-// The MFU that was measured follows from the predicted one: both are the model's FLOPs over a time.
-std::string why_implausible(const RunPrediction& prediction, double step_time_s) {
-  const double utilization = prediction.utilization * prediction.step_time_s / step_time_s;
-  if (utilization >= kLeastUtilization && utilization <= kMostUtilization) return {};
-  return fmt::format("the step time would be an MFU of {:.3g}; {} to {} are plausible", utilization,
-                     kLeastUtilization, kMostUtilization);
-}
-
 // The intervals of all situations beside what is measured in one.
 class IntervalsOfRows {
  public:
@@ -200,7 +188,7 @@ void add_step_time(AccuracyRow row, const MeasuredRun& measured, const RunOutcom
       row.assumed.push_back("step time: the model's FLOPs over the TFLOP/s");
     }
     row.predicted = prediction->step_time_s;
-    row.implausible = why_implausible(*prediction, row.measured);
+    row.implausible = why_implausible_step(*prediction, row.measured);
   }
   intervals.set(outcome, PredictedMetric::kStepTime, row);
   rows.push_back(std::move(row));

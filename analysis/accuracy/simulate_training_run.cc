@@ -1,5 +1,7 @@
 #include "analysis/accuracy/simulate_training_run.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -12,6 +14,10 @@
 
 namespace stepsim {
 namespace {
+
+// Outside these a share of the chips' peak is a slip of a unit or a digit, not a measurement.
+constexpr double kLeastUtilization = 0.02;
+constexpr double kMostUtilization = 0.9;
 
 struct RunLimits {
   std::uint64_t most_ops;
@@ -119,7 +125,7 @@ RunPrediction simulate_plausible(TrainingRun& run, const RunLimits& limits) {
   const ParallelPlan read = plan;
   const std::vector<std::string> said = run.assumed;
   const RunPrediction first = simulate_first_that_fits(run, cluster, limits);
-  if (first.fits) return first;
+  if (first.fits || run.is_whole) return first;
   const ParallelPlan first_plan = plan;
   const std::vector<std::string> first_said = run.assumed;
   const bool may_divide = run.zero_is_open && read.zero == 0 && read.replicas() > 1;
@@ -175,6 +181,14 @@ RunOutcome simulate_training_run(TrainingRun run, std::uint64_t most_ops,
   outcome.problem = std::move(run.problem);
   outcome.assumed = std::move(run.assumed);
   return outcome;
+}
+
+// The MFU that was measured follows from the predicted one: both are the model's FLOPs over a time.
+std::string why_implausible_step(const RunPrediction& prediction, double step_time_s) {
+  const double utilization = prediction.utilization * prediction.step_time_s / step_time_s;
+  if (utilization >= kLeastUtilization && utilization <= kMostUtilization) return {};
+  return fmt::format("the step time would be an MFU of {:.3g}; {} to {} are plausible", utilization,
+                     kLeastUtilization, kMostUtilization);
 }
 
 }  // namespace stepsim

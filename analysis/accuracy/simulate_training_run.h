@@ -44,6 +44,10 @@ struct RunOutcome {
   std::vector<std::string> assumed;
 };
 
+// Returns why a step that took so long is no measurement, but a slip of a unit or a digit: what it
+// would be of the chips' peak; "" if it may be one.
+std::string why_implausible_step(const RunPrediction& prediction, double step_time_s);
+
 // Runs of more ops than this take much memory and hold `one_at_a_time` while they are simulated.
 inline constexpr std::uint64_t kManyOps = 40'000'000;
 

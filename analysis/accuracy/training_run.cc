@@ -154,14 +154,13 @@ void use_type_of_chip(RowReader& row, Experiment& experiment) {
   row.assume("dtype: fp16, as the chip has no bf16");
 }
 
-// Returns what the software's optimizer copies under this plan.
-std::int64_t flat_gradient_bytes(const Software& software, const ParallelPlan& plan) {
+}  // namespace
+
+std::int64_t flat_gradient_bytes_of(const Software& software, const ParallelPlan& plan) {
   // DeepSpeed's BF16_Optimizer, which accumulates apart, makes no copies.
   const bool copies = (plan.zero == 1 || plan.zero == 2) && !plan.separate_accumulation;
   return copies && !plan.offload_optimizer ? software.flat_gradient_bytes : 0;
 }
-
-}  // namespace
 
 TrainingRun training_run(const CsvTable& table, std::size_t record, const MeasuredCatalog& catalog,
                          const std::string& library) {
@@ -187,7 +186,7 @@ TrainingRun training_run(const CsvTable& table, std::size_t record, const Measur
     experiment.cluster = cluster_of_row(row, *hardware, software, catalog.machines, library, chips);
     experiment.plan =
         plan_of_row(row, experiment.model, software, chips, *hardware, run.recomputes);
-    run.flat_gradient_bytes = flat_gradient_bytes(software, experiment.plan);
+    run.flat_gradient_bytes = flat_gradient_bytes_of(software, experiment.plan);
     run.zero_is_open = leaves_zero_open(row.text("zero_stage"));
     use_type_of_chip(row, experiment);
     run.problem = row.problem();

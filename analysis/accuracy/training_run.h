@@ -40,11 +40,16 @@ struct TrainingRun {
   // first; empty: the row says what is recomputed.
   std::vector<std::string> assumed;
   std::vector<RecomputeGuess> recomputes;
+  bool is_whole = false;      // the row is an experiment: it leaves nothing open
   bool zero_is_open = false;  // the row doesn't say whether replicas divide the optimizer's state
   MemoryFigure memory_figure = MemoryFigure::kDevice;  // unless the row says otherwise
   double unused_memory = kUnusedMemory;
   std::int64_t flat_gradient_bytes = 0;  // that stay reserved: measured_tables.h
 };
+
+// Returns what the software's optimizer copies of gradients under this plan, in bytes of each
+// parameter whose state a rank has.
+std::int64_t flat_gradient_bytes_of(const Software& software, const ParallelPlan& plan);
 
 // `library` replaces the cluster's own; empty keeps it.
 TrainingRun training_run(const CsvTable& table, std::size_t record, const MeasuredCatalog& catalog,

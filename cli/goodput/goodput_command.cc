@@ -46,8 +46,8 @@ TrainedJob given_job(const GoodputRequest& request) {
 }
 
 TrainedJob simulated_job(const GoodputRequest& request, std::string& name) {
-  say_moved_keys(request.source);
   LoadedExperiment loaded = load_with_topology(request.source);
+  say_moved_keys(request.source.experiment, loaded.moved_keys);
   const Experiment& experiment = loaded.experiment;
   if (experiment.plan.inference != Inference::kNone) {
     throw ConfigError({Problem{"pass.inference", "must be left out: goodput is of training"}});

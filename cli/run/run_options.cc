@@ -292,9 +292,9 @@ RunRequest read_run_request(const std::vector<std::string>& arguments) {
   }
   std::uint32_t ranks = kMostRanks;
   std::vector<Problem> of_experiment;
-  say_moved_keys(source);
   try {
     LoadedExperiment loaded = load_with_topology(source);
+    say_moved_keys(source.experiment.empty() ? source.plan : source.experiment, loaded.moved_keys);
     request.experiment = std::move(loaded.experiment);
     request.topology = std::move(loaded.topology);
     request.record = std::move(loaded.record);

@@ -390,7 +390,6 @@ SearchRequest read_search_request(const std::vector<std::string>& arguments) {
   request.has_price = line.options.count("gpu-hour") != 0;
   read_outputs(line, request, problems);
   const KeyTexts start = start_of(line);
-  say_moved_keys({.experiment = line.words.empty() ? "" : line.words.front()});
   for (std::size_t i = 0; i < clusters.size(); ++i) {
     ExperimentSource source{.experiment = line.words.empty() ? "" : line.words.front(),
                             .model = line.value("model"),
@@ -407,6 +406,7 @@ SearchRequest read_search_request(const std::vector<std::string>& arguments) {
     if (source.experiment.empty() && source.plan.empty()) continue;
     try {
       LoadedExperiment loaded = load_start(source);
+      if (i == 0) say_moved_keys(source.experiment, loaded.moved_keys);
       std::vector<Dimension> all = filled(dimensions, loaded, has_within, fixed, problems);
       for (const Dimension& dimension : all) request.settled.searched.insert(dimension.key);
       const bool has_dp =

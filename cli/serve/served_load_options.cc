@@ -16,8 +16,9 @@ std::vector<std::string> with_served_load(const std::vector<std::string>& argume
   }
   ExperimentSource source;
   source.experiment = line.words.front();
-  say_moved_keys(source);
-  const ServedLoad served = load_with_topology(source).served;
+  const LoadedExperiment loaded = load_with_topology(source);
+  say_moved_keys(source.experiment, loaded.moved_keys);
+  const ServedLoad& served = loaded.served;
   std::vector<std::string> all = arguments;
   const auto add = [&](const char* option, const std::string& value) {
     if (value.empty() || line.options.count(option) != 0) return;

@@ -113,7 +113,6 @@ ExperimentSource read_source_of_sweep(const CommandLine& line, std::vector<Probl
   source.software = line.value("software");
   source.pass = line.value("pass");
   source.overrides = texts_of(line, "set");
-  say_moved_keys(source);
   const bool has_any = !source.experiment.empty() || !source.model.empty() ||
                        !source.cluster.empty() || !source.plan.empty();
   if (!has_any) {
@@ -203,7 +202,11 @@ SweepRequest read_sweep_request(const std::vector<std::string>& arguments) {
   std::vector<std::string> axes;
   bool has_file = true;
   try {
-    if (!source.experiment.empty()) axes = load_axes(source.experiment);
+    if (!source.experiment.empty()) {
+      AxesOfFile of_file = load_axes(source.experiment);
+      say_moved_keys(source.experiment, of_file.moved_keys);
+      axes = std::move(of_file.over);
+    }
   } catch (const ConfigError& error) {
     has_file = false;
     problems.insert(problems.end(), error.problems().begin(), error.problems().end());

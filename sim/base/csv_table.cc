@@ -108,7 +108,8 @@ CsvTable read_csv(const std::string& path) {
   if (text.find_first_not_of(" \r\n") == std::string::npos) {
     throw ConfigError({{path, "is empty"}});
   }
-  CsvTable table{.file = std::filesystem::path(path).filename().string()};
+  const std::filesystem::path place(path);
+  CsvTable table{.file = place.filename().string(), .folder = place.parent_path().string()};
   Reader reader(path, text);
   if (!reader.done()) table.header = reader.record();
   std::vector<Problem> problems = repeated_columns(path, table.header);

@@ -12,7 +12,8 @@
 namespace stepsim {
 
 struct CsvTable {
-  std::string file;  // without its folder: "collectives.csv"
+  std::string file;      // without its folder: "collectives.csv"
+  std::string folder{};  // in which it lies; empty: the current one
   std::vector<std::string> header{};
   std::vector<std::vector<std::string>> records{};  // each has as many fields as the header
   std::vector<std::uint32_t> lines{};               // line at which each record begins, from 1

@@ -47,9 +47,8 @@ TEST(HardwareFieldsTest, EveryFieldOfAMessageHasARowAndEveryRowAField) {
 // to_simulation() reads how it is simulated.
 TEST(HardwareFieldsTest, EveryFieldOfAnExperimentIsReadBySomeone) {
   const std::vector<std::string> parts = {
-      "name",      "model",      "cluster",         "plan", "variation", "seed",
-      "overrides", "simulation", "stepsim_version", "over", "serve",
-      "software",  "pass"};
+      "name",       "model",           "cluster", "plan",  "variation", "seed", "overrides",
+      "simulation", "stepsim_version", "over",    "serve", "software",  "pass"};
   for (const std::string& line :
        unmatched_fields(*file::Experiment::descriptor(), publication_fields())) {
     const bool is_part = std::ranges::any_of(parts, [&](const std::string& part) {

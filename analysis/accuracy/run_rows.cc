@@ -1,0 +1,172 @@
+#include "analysis/accuracy/run_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <string_view>
+
+#include "proto/catalog/catalog.h"
+#include "sim/base/field_text.h"
+#include "sim/base/quantity_field.h"
+#include "sim/base/suggestion.h"
+
+namespace stepsim {
+namespace {
+
+constexpr std::string_view kMeasured = "measured.";
+// Columns that say nothing of what was run.
+constexpr std::array<std::string_view, 5> kOfTheRow = {"id", "source", "grade", "said", "assumed"};
+
+double in_seconds(const Duration& time) {
+  return to_seconds(time);
+}
+
+// A number in base units, or a quantity with a unit.
+template <class Quantity>
+std::optional<double> quantity_in(std::string_view text) {
+  if (const auto plain = number_in<double>(text)) return plain;
+  const std::optional<Quantity> quantity = Text<Quantity>::read(text);
+  if (!quantity) return std::nullopt;
+  if constexpr (std::is_same_v<Quantity, Duration>) {
+    return in_seconds(*quantity);
+  } else {
+    return static_cast<double>(quantity->value());
+  }
+}
+
+std::optional<double> plain_number(std::string_view text) {
+  return number_in<double>(text);
+}
+
+// A figure that a column measures: where it goes, and how it is read.
+struct Figure {
+  std::string_view name;
+  std::optional<double> RunMeasures::*member;
+  std::optional<double> (*read)(std::string_view text);
+  const char* accepted;
+};
+constexpr Figure kFigures[] = {
+    {"step_time", &RunMeasures::step_time_s, quantity_in<Duration>, "a time above 0: 1.5s"},
+    {"tokens_per_s", &RunMeasures::tokens_per_s, plain_number, "a number above 0"},
+    {"tokens_per_s_per_chip", &RunMeasures::tokens_per_s_per_chip, plain_number,
+     "a number above 0"},
+    {"flops_per_chip", &RunMeasures::flops_per_chip, quantity_in<Throughput>,
+     "a throughput above 0: 400TFLOPS"},
+    {"mfu", &RunMeasures::mfu, plain_number, "a number from 0 to 1"},
+    {"peak_memory", &RunMeasures::peak_memory_bytes, quantity_in<Bytes>, "a size above 0: 60GB"},
+    {"ttft_mean", &RunMeasures::ttft_mean_s, quantity_in<Duration>, "a time above 0: 200ms"},
+    {"tpot_mean", &RunMeasures::tpot_mean_s, quantity_in<Duration>, "a time above 0: 20ms"},
+    {"output_tokens_per_s_per_chip", &RunMeasures::output_tokens_per_s_per_chip, plain_number,
+     "a number above 0"},
+};
+
+class RunRowReading {
+ public:
+  RunRowReading(const CsvTable& table, std::size_t record) : table_(table), record_(record) {}
+
+  RunRow read() {
+    for (const std::string& column : table_.header) {
+      const std::string_view text = table_.at(record_, column);
+      if (text.empty() || std::ranges::count(kOfTheRow, column) > 0) continue;
+      if (column.starts_with(kMeasured)) {
+        read_measure(column, text);
+      } else {
+        row_.key += column + "=" + std::string(text) + "\n";
+        read_cell(column, std::string(text));
+      }
+    }
+    if (row_.source.model.empty()) {
+      // All of the model is in columns.
+      row_.source.experiment = "row";
+      row_.source.text = "model { name: \"model\" }";
+    }
+    return std::move(row_);
+  }
+
+ private:
+  void refuse(const std::string& column, const std::string& accepted, std::string_view text) {
+    row_.problems.push_back({column, "must be " + accepted + ", is \"" + shortened(text) + "\""});
+  }
+
+  std::string placed(const std::string& name) const {
+    const std::filesystem::path path(name);
+    const bool is_file = looks_like_file(name) && path.is_relative();
+    return is_file ? (std::filesystem::path(table_.folder) / path).string() : name;
+  }
+
+  void read_cell(const std::string& column, const std::string& text) {
+    if (column == "model") {
+      row_.source.model = placed(text);
+    } else if (column == "cluster") {
+      row_.source.cluster = placed(text);
+    } else if (column == "software") {
+      add_key("software=" + placed(text));
+    } else if (column == "engine") {
+      row_.engine = text;
+    } else if (column == "requests") {
+      row_.requests = text;
+    } else if (const auto dot = column.find('.'); dot == std::string::npos) {
+      row_.problems.push_back({column,
+                               "is no column of measured runs: one of its own, a path of "
+                               "--set such as plan.tp, or measured.step_time"});
+    } else if (is_key(column.substr(0, dot)) && text.find(',') == std::string::npos) {
+      add_key(column + "=" + text);
+    } else {
+      row_.source.overrides.push_back(column + "=" + text);
+    }
+  }
+
+  static bool is_key(std::string_view group) {
+    return group == "plan" || group == "software" || group == "pass";
+  }
+
+  void add_key(const std::string& key) {
+    const std::size_t plan = key.starts_with("plan.") ? 5 : 0;
+    row_.keys += (row_.keys.empty() ? "" : ",") + key.substr(plan);
+  }
+
+  void read_measure(const std::string& column, std::string_view text) {
+    const std::string_view name = std::string_view(column).substr(kMeasured.size());
+    if (name == "attention_flops") {
+      if (text != "causal" && text != "full") return refuse(column, "causal or full", text);
+      row_.measures.attention_flops =
+          text == "full" ? AttentionFlops::kFull : AttentionFlops::kCausal;
+      return;
+    }
+    if (name == "memory_figure") return read_memory_figure(column, text);
+    const auto* const figure = std::ranges::find(kFigures, name, &Figure::name);
+    if (figure == std::end(kFigures)) {
+      std::vector<std::string> names = {"measured.attention_flops", "measured.memory_figure"};
+      for (const Figure& known : kFigures) names.push_back("measured." + std::string(known.name));
+      row_.problems.push_back(
+          {column, "is nothing that is measured of runs" + did_you_mean(column, names)});
+      return;
+    }
+    const std::optional<double> value = figure->read(text);
+    const bool is_share = figure->member == &RunMeasures::mfu;
+    if (!value || !(*value > 0) || !std::isfinite(*value) || (is_share && *value > 1)) {
+      return refuse(column, figure->accepted, text);
+    }
+    row_.measures.*(figure->member) = value;
+  }
+
+  void read_memory_figure(const std::string& column, std::string_view text) {
+    constexpr std::array<std::string_view, 3> kNames = {"allocated", "reserved", "device"};
+    const auto* const found = std::ranges::find(kNames, text);
+    if (found == kNames.end()) return refuse(column, "allocated, reserved or device", text);
+    row_.measures.memory_figure = static_cast<MemoryFigure>(found - kNames.begin());
+  }
+
+  const CsvTable& table_;
+  std::size_t record_;
+  RunRow row_{};
+};
+
+}  // namespace
+
+RunRow read_run_row(const CsvTable& table, std::size_t record) {
+  return RunRowReading(table, record).read();
+}
+
+}  // namespace stepsim

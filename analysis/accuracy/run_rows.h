@@ -1,0 +1,57 @@
+// Tables of measured runs in the program's own keys: each row is an experiment, and what was
+// measured of it. docs/measured-tables.md has the columns.
+//
+//   id,source,model,cluster,software,plan.tp,plan.dp,plan.global_batch,plan.sequence,measured.step_time
+//   a,paper,llama3-8b,dgx-h100-8,torchtitan,1,8,64,8192,9.8s
+//
+// Every column but those that name the row is a path of --set, or begins with `measured.`. An empty
+// cell leaves the default. Nothing else is interpreted: `said` and `assumed` are for people. A row
+// with a cell that can't be read is skipped, with the reason.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/accuracy/accuracy.h"
+#include "proto/catalog/measured_tables.h"
+#include "proto/load_experiment.h"
+#include "workload/model_counts.h"
+
+namespace stepsim {
+
+// What was measured of a run. Unset: not given.
+struct RunMeasures {
+  std::optional<double> step_time_s{};
+  std::optional<double> tokens_per_s{};  // of all chips
+  std::optional<double> tokens_per_s_per_chip{};
+  std::optional<double> flops_per_chip{};                    // model FLOPs a second
+  std::optional<double> mfu{};                               // 0 to 1
+  AttentionFlops attention_flops = AttentionFlops::kCausal;  // that the last two count
+  std::optional<double> peak_memory_bytes{};
+  std::optional<MemoryFigure> memory_figure{};  // unset: that of the software
+  std::optional<double> ttft_mean_s{};          // of served runs
+  std::optional<double> tpot_mean_s{};
+  std::optional<double> output_tokens_per_s_per_chip{};
+
+  bool says_step() const {
+    return step_time_s || tokens_per_s || tokens_per_s_per_chip || flops_per_chip || mfu;
+  }
+  bool is_served() const { return ttft_mean_s || tpot_mean_s || output_tokens_per_s_per_chip; }
+};
+
+struct RunRow {
+  ExperimentSource source{};
+  std::string keys{};    // of plan, software and pass, as with_keys() takes them
+  std::string engine{};  // of served runs
+  std::string requests{};
+  RunMeasures measures{};
+  std::string key{};  // all that says what was run: rows with the same are the same run
+  std::vector<Problem> problems{};  // cells that can't be read; fields are columns
+};
+
+// Reads a row. Names of files are relative to the table.
+RunRow read_run_row(const CsvTable& table, std::size_t record);
+
+}  // namespace stepsim

@@ -25,12 +25,12 @@ ModelSpec gpt3_175b() {
 
 void Lower(benchmark::State& state, ScheduleName schedule, std::int64_t chunks) {
   ParallelPlan plan;
-  plan.tp = 8;
-  plan.pp = 16;
-  plan.global_batch = state.range(0);
-  plan.sequence = 2048;
-  plan.schedule = schedule;
-  plan.chunks = chunks;
+  plan.mesh.tp = 8;
+  plan.mesh.pp = 16;
+  plan.batch.global_batch = state.range(0);
+  plan.batch.sequence = 2048;
+  plan.pipeline.schedule = schedule;
+  plan.pipeline.chunks = chunks;
   DgxSuperPodSpec spec;
   spec.nodes = 16;
   const BuiltTopology cluster = build_topology(spec);

@@ -41,8 +41,9 @@ double work_of(const ShownExperiment& shown) {
   const Experiment& experiment = shown.experiment;
   const ParallelPlan& plan = experiment.plan;
   const auto number = [](std::int64_t count) { return static_cast<double>(count); };
-  const double blocks_of_a_rank = number(experiment.model.layers) / number(plan.pp);
-  const double microbatches = number(plan.global_batch) / number(plan.microbatch_size * plan.dp);
+  const double blocks_of_a_rank = number(experiment.model.layers) / number(plan.mesh.pp);
+  const double microbatches =
+      number(plan.batch.global_batch) / number(plan.batch.microbatch_size * plan.mesh.dp);
   return number(plan.ranks()) * microbatches * blocks_of_a_rank;
 }
 

@@ -18,10 +18,10 @@ Cluster cluster_for_steps(const Experiment& experiment, BuiltTopology built) {
   const ParallelPlan& plan = experiment.plan;
   const bool trains = !plan.is_inference();
   if (trains) {
-    cluster.chip.efficiency = cluster.chip.efficiency.in_training(plan.attention_library);
+    cluster.chip.efficiency = cluster.chip.efficiency.in_training(plan.kernels.attention_library);
   }
-  cluster.chip =
-      with_sm_margin(sustained(slowest_of(plan.ranks(), cluster.chip), trains), plan.sm_margin);
+  cluster.chip = with_sm_margin(sustained(slowest_of(plan.ranks(), cluster.chip), trains),
+                                plan.kernels.sm_margin);
   return cluster;
 }
 

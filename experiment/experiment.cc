@@ -10,8 +10,8 @@ namespace {
 void check_host(const ParallelPlan& plan, const ClusterSpec& cluster,
                 std::vector<Problem>& problems) {
   if (!plan.offloads() || cluster.host.given()) return;
-  const char* const key = plan.offload_optimizer     ? "offload_optimizer"
-                          : plan.offload_activations ? "offload_activations"
+  const char* const key = plan.offload.optimizer     ? "offload_optimizer"
+                          : plan.offload.activations ? "offload_activations"
                                                      : "copy_checkpoint";
   problems.push_back({key, "needs a host: " + cluster.chip.name +
                                " has none in the catalog; give cluster.host, as in host { "

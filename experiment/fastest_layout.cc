@@ -28,24 +28,24 @@ class LayoutSearch {
       : experiment_(experiment),
         cluster_(cluster),
         bounds_(experiment.model, cluster),
-        flops_(forward_flops(experiment.model, experiment.plan.sequence,
-                             experiment.plan.document_length)),
+        flops_(forward_flops(experiment.model, experiment.plan.batch.sequence,
+                             experiment.plan.batch.document_length)),
         whole_(experiment.plan) {
-    whole_.balanced = false;
-    whole_.layout = even_layout(whole_, experiment.model);
+    whole_.pipeline.balanced = false;
+    whole_.pipeline.layout = even_layout(whole_, experiment.model);
     played_ = whole_;
-    const std::int64_t most = kPlayedRounds * whole_.pp;
-    if (whole_.microbatches() > most && whole_.microbatches() % whole_.pp == 0) {
-      played_.global_batch = whole_.global_batch / whole_.microbatches() * most;
+    const std::int64_t most = kPlayedRounds * whole_.mesh.pp;
+    if (whole_.microbatches() > most && whole_.microbatches() % whole_.mesh.pp == 0) {
+      played_.batch.global_batch = whole_.batch.global_batch / whole_.microbatches() * most;
       if (!is_legal(played_)) played_ = whole_;
     }
   }
 
   std::vector<std::int64_t> run() {
-    const std::vector<std::int64_t> even = whole_.layout;
+    const std::vector<std::int64_t> even = whole_.pipeline.layout;
     const std::vector<std::int64_t> balanced = balanced_layout(whole_, experiment_.model);
     if (!is_legal(whole_)) return balanced;
-    if (whole_.splits_ffn() || whole_.pp == 1) return even;
+    if (whole_.splits_ffn() || whole_.mesh.pp == 1) return even;
     const Bytes capacity(static_cast<std::int64_t>(
         kRoomOfLayout * static_cast<double>(cluster_.chip.memory_capacity.value())));
     most_memory_ = std::max(bounds_.memory(whole_), capacity);
@@ -67,7 +67,7 @@ class LayoutSearch {
   }
 
   Duration step_of(const std::vector<std::int64_t>& layers) {
-    played_.layout = layers;
+    played_.pipeline.layout = layers;
     return bounds_.close(played_);
   }
 
@@ -75,7 +75,7 @@ class LayoutSearch {
     if (!tried_.insert(layers).second || tried_.size() > kMostTrials) return false;
     const Duration step = step_of(layers);
     if (gain(best.step, step) < kLeastStep) return false;
-    whole_.layout = layers;
+    whole_.pipeline.layout = layers;
     if (!is_legal(whole_) || bounds_.memory(whole_) > most_memory_) return false;
     best = {.layers = layers, .step = step};
     return true;
@@ -86,7 +86,7 @@ class LayoutSearch {
     PipelineSchedule shape{.microbatches = 1,
                            .chunks = static_cast<std::int32_t>(chunks_of(whole_)),
                            .placement = placement_of(whole_)};
-    shape.ranks.resize(static_cast<std::size_t>(whole_.pp));
+    shape.ranks.resize(static_cast<std::size_t>(whole_.mesh.pp));
     std::vector<double> of_rank(shape.ranks.size(), 0);
     std::vector<std::size_t> rank_of_stage;
     auto at = flops_.layers.begin();

@@ -10,14 +10,14 @@ namespace stepsim {
 namespace {
 
 bool spans_nodes(const ParallelPlan& plan, const Places& places) {
-  return ranks_of_expert_node(plan, places) < plan.ep;
+  return ranks_of_expert_node(plan, places) < plan.mesh.ep;
 }
 
 // Returns whether the library's low-latency kernels take the tokens of a chip.
 bool takes_low_latency(const ParallelPlan& plan, const CommunicationLibrary& library,
                        const Places& places) {
   const bool over_nodes = spans_nodes(plan, places);
-  const std::int64_t tokens = tokens_of_chip(requests_of(plan), plan.cp, 1);
+  const std::int64_t tokens = tokens_of_chip(requests_of(plan), plan.mesh.cp, 1);
   for (const auto* const kernel : {&library.dispatch, &library.combine}) {
     if (!*kernel || (over_nodes && (*kernel)->network_fraction == 0)) return false;
     const std::int64_t most = (*kernel)->up_to_tokens;  // 0: any number
@@ -36,7 +36,7 @@ Dispatch dispatch_with_prompts(const ParallelPlan& plan, const CommunicationLibr
 
 Dispatch dispatch_of_pass(const ParallelPlan& plan, const CommunicationLibrary& library,
                           const Places& places) {
-  if (plan.dispatch != Dispatch::kAuto) return plan.dispatch;
+  if (plan.experts.dispatch != Dispatch::kAuto) return plan.experts.dispatch;
   const bool is_quick =
       !requests_of(plan).has_prompts() && takes_low_latency(plan, library, places);
   return is_quick ? Dispatch::kAllToAll : dispatch_with_prompts(plan, library, places);
@@ -45,27 +45,28 @@ Dispatch dispatch_of_pass(const ParallelPlan& plan, const CommunicationLibrary& 
 ParallelPlan plan_of_pass(const ParallelPlan& plan, const CommunicationLibrary& library,
                           const Places& places) {
   ParallelPlan own = plan;
-  own.dispatch = dispatch_of_pass(plan, library, places);
+  own.experts.dispatch = dispatch_of_pass(plan, library, places);
   const bool sends_tokens =
-      plan.is_inference() && plan.ep > 1 && plan.tp == 1 && !plan.splits_ffn();
+      plan.is_inference() && plan.mesh.ep > 1 && plan.mesh.tp == 1 && !plan.splits_ffn();
   if (!sends_tokens) return own;
   const bool quick =
-      own.dispatch == Dispatch::kAllToAll && takes_low_latency(plan, library, places);
-  const bool is_auto_prompt = plan.dispatch == Dispatch::kAuto && requests_of(plan).has_prompts();
+      own.experts.dispatch == Dispatch::kAllToAll && takes_low_latency(plan, library, places);
+  const bool is_auto_prompt =
+      plan.experts.dispatch == Dispatch::kAuto && requests_of(plan).has_prompts();
   if (quick && !is_auto_prompt) {
-    own.host_reads_counts = false;
+    own.launches.host_reads_counts = false;
     return own;
   }
   const bool in_node = library.bulk_dispatch && library.bulk_combine && !spans_nodes(plan, places);
-  const bool is_normal = own.dispatch == Dispatch::kTwoLevel || in_node;
-  if (!is_normal || !plan.host_reads_counts) return own;
-  if (!own.host_launch_cost) own.host_launch_cost = library.host_launch;
-  if (own.cuda_graphs == CudaGraphs::kStep) own.cuda_graphs = CudaGraphs::kNone;
+  const bool is_normal = own.experts.dispatch == Dispatch::kTwoLevel || in_node;
+  if (!is_normal || !plan.launches.host_reads_counts) return own;
+  if (!own.launches.host_launch_cost) own.launches.host_launch_cost = library.host_launch;
+  if (own.launches.cuda_graphs == CudaGraphs::kStep) own.launches.cuda_graphs = CudaGraphs::kNone;
   return own;
 }
 
 bool chooses_dispatch_by_pass(const ParallelPlan& plan, const CommunicationLibrary& library) {
-  const bool sends = plan.ep > 1 && plan.tp == 1 && !plan.splits_ffn();
+  const bool sends = plan.mesh.ep > 1 && plan.mesh.tp == 1 && !plan.splits_ffn();
   return plan.is_inference() && sends && library.dispatch && library.combine;
 }
 

@@ -48,8 +48,8 @@ Duration PassTimes::of(const RequestBatch& batch) {
   const std::int64_t outputs = batch.outputs();
   Duration time = mixing(batch);
   if (!batch.has_prompts()) return time + at(outputs_, outputs);
-  if (experiment_.plan.cp > 1) time += gathers_of_cached(batch);
-  const std::int64_t tokens = tokens_of_chip(batch, experiment_.plan.cp, 1);
+  if (experiment_.plan.mesh.cp > 1) time += gathers_of_cached(batch);
+  const std::int64_t tokens = tokens_of_chip(batch, experiment_.plan.mesh.cp, 1);
   if (outputs == tokens) return time + at(outputs_beside_prompts(), outputs);
   time += at(prompts_, tokens);
   if (outputs > 1) time += at(outputs_beside_prompts(), outputs) - at(prompts_, outputs);
@@ -57,16 +57,16 @@ Duration PassTimes::of(const RequestBatch& batch) {
 }
 
 PassTimes::Curve& PassTimes::outputs_beside_prompts() {
-  return experiment_.plan.dispatch == Dispatch::kAuto ? outputs_beside_prompts_ : outputs_;
+  return experiment_.plan.experts.dispatch == Dispatch::kAuto ? outputs_beside_prompts_ : outputs_;
 }
 
 bool PassTimes::is_sum(const RequestBatch& batch) {
   const ParallelPlan& plan = experiment_.plan;
   if (plan.splits_ffn()) return false;
-  if (plan.cp > 1 && plan.cp_mode != ContextMode::kAllGather) return false;
-  if (plan.tp > 1 || plan.ep == 1) return !plan.is_launched();
-  if (!plan.host_launch_cost && !cluster_.library.host_launch) return true;
-  experiment_.plan.own_requests = batch;
+  if (plan.mesh.cp > 1 && plan.tensor.cp_mode != ContextMode::kAllGather) return false;
+  if (plan.mesh.tp > 1 || plan.mesh.ep == 1) return !plan.is_launched();
+  if (!plan.launches.host_launch_cost && !cluster_.library.host_launch) return true;
+  experiment_.plan.pass.own_requests = batch;
   return !plan_of_pass(plan, cluster_.library, cluster_.places).is_launched();
 }
 
@@ -89,7 +89,7 @@ Duration PassTimes::whole(const RequestBatch& batch) {
 }
 
 RequestBatch PassTimes::batch_at(const Curve& curve, std::int64_t tokens) const {
-  const std::int64_t ranks = experiment_.plan.cp;
+  const std::int64_t ranks = experiment_.plan.mesh.cp;
   if (curve.passes == Passes::kContexts) {
     return {.groups = {{.sequences = curve.requests, .cached = tokens - 1, .generates = true}}};
   }
@@ -106,10 +106,10 @@ Duration PassTimes::gathers_of_cached(const RequestBatch& batch) {
   const ParallelPlan& plan = experiment_.plan;
   const double of_new = static_cast<double>(bits_of(plan.communicated())) /
                         static_cast<double>(bits_of(plan.cached()));
-  const std::int64_t tokens = tokens_of_chip(batch, plan.cp, 1);
+  const std::int64_t tokens = tokens_of_chip(batch, plan.mesh.cp, 1);
   std::int64_t cached = 0;
   for (const RequestGroup& group : batch.groups) {
-    cached += group.sequences * ((group.cached + plan.cp - 1) / plan.cp);
+    cached += group.sequences * ((group.cached + plan.mesh.cp - 1) / plan.mesh.cp);
   }
   if (cached == 0) return {};
   const std::int64_t before = std::llround(static_cast<double>(tokens - 1) * of_new);
@@ -118,8 +118,8 @@ Duration PassTimes::gathers_of_cached(const RequestBatch& batch) {
 
 Duration PassTimes::simulated(const RequestBatch& batch) {
   ++simulations_;
-  experiment_.plan.own_requests = batch;
-  experiment_.plan.own_requests->cache = experiment_.plan.cached();
+  experiment_.plan.pass.own_requests = batch;
+  experiment_.plan.pass.own_requests->cache = experiment_.plan.cached();
   return simulate_experiment(experiment_, cluster_, options_).runs.front().result.step_time;
 }
 
@@ -139,14 +139,14 @@ Duration PassTimes::point(Curve& curve, std::int64_t tokens) {
   const auto known = curve.points.find(tokens);
   if (known != curve.points.end()) return known->second;
   const RequestBatch batch = batch_at(curve, tokens);
-  const Dispatch dispatch = experiment_.plan.dispatch;
+  const Dispatch dispatch = experiment_.plan.experts.dispatch;
   if (curve.beside_prompts) {
-    experiment_.plan.dispatch =
+    experiment_.plan.experts.dispatch =
         dispatch_with_prompts(experiment_.plan, cluster_.library, cluster_.places);
   }
   Duration rest = simulated(batch);
   if (curve.passes != Passes::kContexts) rest -= mixing(batch);
-  experiment_.plan.dispatch = dispatch;
+  experiment_.plan.experts.dispatch = dispatch;
   curve.points.emplace(tokens, rest);
   return rest;
 }

@@ -37,7 +37,7 @@ PipelineSchedule one_after_the_other(const ParallelPlan& plan, std::int32_t micr
       order.push_back({PipelineOpKind::kBackwardWeight, microbatch, chunk});
     }
   }
-  schedule.ranks.assign(static_cast<std::size_t>(plan.pp), order);
+  schedule.ranks.assign(static_cast<std::size_t>(plan.mesh.pp), order);
   return schedule;
 }
 
@@ -92,12 +92,13 @@ PipelineCosts pipeline_times(const ModelSpec& model, const ParallelPlan& plan,
   if (!plans_by_cost(plan)) return {};
   constexpr std::int32_t kTimed = 1;  // the second of two
   ParallelPlan timed = plan;
-  timed.global_batch = plan.dp * plan.microbatch_size * (kTimed + 1);
-  timed.batch_p2p = false;
+  timed.batch.global_batch = plan.mesh.dp * plan.batch.microbatch_size * (kTimed + 1);
+  timed.messages.batch_p2p = false;
   // With two directions, the copies of a stage end in different orders and would wait for each
   // other's reductions.
-  if (placement_of(plan) == Placement::kBidirectional) timed.zero = std::min(plan.zero, 1);
-  timed.own_schedule = one_after_the_other(plan, kTimed + 1);
+  if (placement_of(plan) == Placement::kBidirectional)
+    timed.state.zero = std::min(plan.state.zero, 1);
+  timed.pipeline.own_schedule = one_after_the_other(plan, kTimed + 1);
   const OpGraph graph = lower(model, timed, cluster.places, cluster.chip, {});
   SimulationOptions options;
   for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
@@ -111,7 +112,7 @@ PipelineCosts pipeline_times(const ModelSpec& model, const ParallelPlan& plan,
   for (const Timeline& timeline : result.timelines) {
     const std::array<Duration, kParts> times = times_of(graph, timeline, kTimed);
     for (std::size_t part = 0; part < kParts; ++part) {
-      parts[part].push_back(plan.pp * times[part] / stages_of(plan));
+      parts[part].push_back(plan.mesh.pp * times[part] / stages_of(plan));
     }
     add_sends(graph, timeline, kTimed, sends);
   }

@@ -24,20 +24,20 @@ namespace {
 // A plan without what changes no layer of one rank, as text.
 std::string share_key(ParallelPlan plan, bool has_matrix) {
   if (!has_matrix) {
-    plan.dp = 1;
-    plan.order = ParallelPlan{}.order;
-    plan.map.clear();
-    plan.chips_per_domain.reset();
+    plan.mesh.dp = 1;
+    plan.mesh.order = ParallelPlan{}.mesh.order;
+    plan.mesh.map.clear();
+    plan.mesh.chips_per_domain.reset();
   }
-  plan.pp = 1;
-  plan.global_batch = 0;
-  plan.schedule = ScheduleName::kOneForwardOneBackward;
-  plan.own_schedule.reset();
-  plan.schedule_file.clear();
-  plan.optimal_schedule = false;
-  plan.chunks.reset();
-  plan.layout.clear();
-  if (!plan.fsdp_copies) plan.zero = 0;
+  plan.mesh.pp = 1;
+  plan.batch.global_batch = 0;
+  plan.pipeline.schedule = ScheduleName::kOneForwardOneBackward;
+  plan.pipeline.own_schedule.reset();
+  plan.pipeline.schedule_file.clear();
+  plan.pipeline.optimal_schedule = false;
+  plan.pipeline.chunks.reset();
+  plan.pipeline.layout.clear();
+  if (!plan.buffers.fsdp_copies) plan.state.zero = 0;
   std::string key;
   for (const AnyField* field : all_keys()) key += field->write(&plan).value_or("") + ",";
   return key;
@@ -46,11 +46,12 @@ std::string share_key(ParallelPlan plan, bool has_matrix) {
 std::string mesh_key(const ParallelPlan& plan) {
   std::string key;
   for (const std::int64_t size :
-       {plan.tp, plan.cp, plan.dp, plan.pp, plan.ep, plan.etp, plan.chips_per_domain.value_or(0)}) {
+       {plan.mesh.tp, plan.mesh.cp, plan.mesh.dp, plan.mesh.pp, plan.mesh.ep, plan.mesh.etp,
+        plan.mesh.chips_per_domain.value_or(0)}) {
     key += std::to_string(size) + ",";
   }
-  for (const PlanAxis axis : plan.order) key += std::string(name_of(axis)) + "-";
-  for (const AxisMapping& mapping : plan.map) {
+  for (const PlanAxis axis : plan.mesh.order) key += std::string(name_of(axis)) + "-";
+  for (const AxisMapping& mapping : plan.mesh.map) {
     key += std::string(name_of(mapping.axis)) + ":";
     for (const std::string& level : mapping.levels) key += level + "+";
   }
@@ -60,8 +61,9 @@ std::string mesh_key(const ParallelPlan& plan) {
 std::string order_key(const ParallelPlan& plan) {
   std::string key(schedule_text(plan));
   for (const std::int64_t number :
-       {plan.pp, plan.microbatches(), chunks_of(plan), plan.microbatch_group.value_or(0),
-        plan.memory_limit.value_or(0), std::int64_t{plan.overlap_expert_parallel}}) {
+       {plan.mesh.pp, plan.microbatches(), chunks_of(plan),
+        plan.pipeline.microbatch_group.value_or(0), plan.pipeline.memory_limit.value_or(0),
+        std::int64_t{plan.overlap.expert_parallel}}) {
     key += "," + std::to_string(number);
   }
   return key;
@@ -84,7 +86,7 @@ std::shared_ptr<Value> remembered(std::mutex& mutex,
 // Returns the rank of a pipeline rank's column.
 std::uint32_t rank_in_column(const ParallelPlan& plan, std::int64_t pipeline_rank) {
   std::int64_t stride = 1;
-  for (const PlanAxis axis : plan.order) {
+  for (const PlanAxis axis : plan.mesh.order) {
     if (axis == PlanAxis::kPipeline) break;
     stride *= plan.size_of(axis);
   }
@@ -101,7 +103,8 @@ std::vector<std::uint32_t> chips_of_group(const Communicator& partition, std::ui
 }
 
 bool moves_state(const ParallelPlan& plan) {
-  return plan.replicas() > 1 && !plan.shard && placement_of(plan) != Placement::kBidirectional;
+  return plan.replicas() > 1 && !plan.state.shard &&
+         placement_of(plan) != Placement::kBidirectional;
 }
 
 // The pass over all layers of a chunk. `held`: bytes that FSDP and zero 2 hold besides while a
@@ -162,10 +165,10 @@ bool moves_alone(const std::vector<StageUnit>& units, std::size_t number, bool e
   for (std::size_t i = number + 1; i < units.size(); ++i) {
     if (units[i].layer->parameters_of(experts) == 0) continue;
     if (!fills(units[i])) return false;
-    if (plan.zero == 2) continue;
+    if (plan.state.zero == 2) continue;
     return units[i].layer->has_weight_part() == unit.layer->has_weight_part();
   }
-  return plan.zero == 2;
+  return plan.state.zero == 2;
 }
 
 }  // namespace
@@ -174,7 +177,7 @@ std::shared_ptr<PlanBounds::Shares> PlanBounds::shares_of(const ParallelPlan& pl
   const bool has_matrix = routes_by_matrix(model_, plan);
   return remembered(mutex_, shares_, share_key(plan, has_matrix), [&] {
     ParallelPlan lowered = plan;
-    lowered.dispatch = dispatch_of_pass(plan, cluster_.library, cluster_.places);
+    lowered.experts.dispatch = dispatch_of_pass(plan, cluster_.library, cluster_.places);
     ExpertExchange exchange;
     if (routes_by_matrix(model_, lowered)) {
       exchange = expert_exchange(model_, lowered,
@@ -189,10 +192,10 @@ std::shared_ptr<PlanBounds::Shares> PlanBounds::shares_of(const ParallelPlan& pl
 std::shared_ptr<const PlanBounds::Column> PlanBounds::column_of(const ParallelPlan& plan) {
   return remembered(mutex_, columns_, mesh_key(plan), [&]() -> std::shared_ptr<const Column> {
     const auto column = std::make_shared<Column>();
-    column->lanes.resize(static_cast<std::size_t>(plan.pp));
+    column->lanes.resize(static_cast<std::size_t>(plan.mesh.pp));
     const std::vector<std::uint32_t> chips = place_ranks(plan, cluster_.places);
     const auto each = [&](const Communicator& partition, const auto& take) {
-      for (std::int64_t rank = 0; rank < plan.pp; ++rank) {
+      for (std::int64_t rank = 0; rank < plan.mesh.pp; ++rank) {
         take(static_cast<std::size_t>(rank),
              times_.number_of(chips_of_group(partition, rank_in_column(plan, rank), chips)));
       }
@@ -202,16 +205,16 @@ std::shared_ptr<const PlanBounds::Column> PlanBounds::column_of(const ParallelPl
         for (const Lane of : lanes) column->lanes[rank][static_cast<std::size_t>(of)] = group;
       });
     };
-    if (plan.tp > 1 && !plan.divides_width()) {
+    if (plan.mesh.tp > 1 && !plan.divides_width()) {
       lane(partition(plan, "tp", Axis::kTensor, {PlanAxis::kTensor}), {Lane::kTensor});
     }
-    if (plan.cp > 1) {
+    if (plan.mesh.cp > 1) {
       lane(partition(plan, "cp", Axis::kContext, {PlanAxis::kContext}), {Lane::kContext});
     }
-    if (plan.ep > 1) {
+    if (plan.mesh.ep > 1) {
       lane(expert_partition(plan, "ep", Axis::kExpert, {ExpertAxis::kExpert}), {Lane::kExperts});
     }
-    if (plan.etp > 1) {
+    if (plan.mesh.etp > 1) {
       lane(expert_partition(plan, "etp", Axis::kExpert, {ExpertAxis::kExpertTensor}),
            {Lane::kExpertTensor});
     }
@@ -224,7 +227,8 @@ std::shared_ptr<const PlanBounds::Column> PlanBounds::column_of(const ParallelPl
 }
 
 std::shared_ptr<const PipelineSchedule> PlanBounds::order_of(const ParallelPlan& plan) {
-  if (plans_by_cost(plan) || plan.optimal_schedule || plan.own_schedule) return nullptr;
+  if (plans_by_cost(plan) || plan.pipeline.optimal_schedule || plan.pipeline.own_schedule)
+    return nullptr;
   return remembered(mutex_, orders_, order_key(plan), [&] {
     return std::make_shared<const PipelineSchedule>(schedule_of(plan, PipelineCosts{}));
   });
@@ -264,8 +268,8 @@ RankCost PlanBounds::rank_cost(const ParallelPlan& plan, const PipelineSchedule&
   hold_model_state(stage, cluster_.chip.fixed_memory);
 
   RankCost cost;
-  const bool updates = !plan.is_inference() && plan.optimizer == Optimizer::kAdam;
-  if (updates && !plan.offload_optimizer) {
+  const bool updates = !plan.is_inference() && plan.training.optimizer == Optimizer::kAdam;
+  if (updates && !plan.offload.optimizer) {
     add_adam(stage, stage.updated_parameters(), {});
     for (const Kernel& kernel : graph.compute_works.back().kernels) {
       cost.optimizer += time_of(kernel, cluster_.chip).total.count();
@@ -276,15 +280,15 @@ RankCost PlanBounds::rank_cost(const ParallelPlan& plan, const PipelineSchedule&
   const auto held = [&](const StageUnit& unit, const LayerVisit& visit) {
     std::int64_t bytes = 0;
     for (const bool experts : {false, true}) {
-      if (shards(experts) <= 1 || plan.zero < 2) continue;
-      if (plan.zero == 3 && visit.reads_parameters) {
+      if (shards(experts) <= 1 || plan.state.zero < 2) continue;
+      if (plan.state.zero == 3 && visit.reads_parameters) {
         bytes += (unit.gathered(experts) * size_of(weights)).value();
       }
       // Zero 2 moves gradients that two chunks of the rank make only after both.
-      const bool is_deferred = plan.zero == 2 && unit.waits_for_chunks;
+      const bool is_deferred = plan.state.zero == 2 && unit.waits_for_chunks;
       if (!visit.makes_gradients || is_deferred) continue;
-      bytes += plan.gradient_bytes *
-               (plan.zero == 3 ? unit.reduced(experts) : unit.layer->parameters_of(experts));
+      bytes += plan.update.gradient_bytes *
+               (plan.state.zero == 3 ? unit.reduced(experts) : unit.layer->parameters_of(experts));
     }
     return bytes;
   };
@@ -345,8 +349,8 @@ void PlanBounds::add_state(const Stage& stage, const Column& column, RankCost& c
         };
         ChunkCost& chunk = cost.chunks[i];
         const auto at = static_cast<std::size_t>(experts);
-        if (plan.zero == 3) {
-          if (plan.reshard_after_forward) {
+        if (plan.state.zero == 3) {
+          if (plan.state.reshard_after_forward) {
             chunk.gathers[at] += time(CollectiveOp::kAllGather, unit.gathered(experts),
                                       plan.weights(), 1, chunk.gather_loads);
           }
@@ -357,10 +361,10 @@ void PlanBounds::add_state(const Stage& stage, const Column& column, RankCost& c
         if (!moves_alone(units, number, experts, plan)) continue;
         const std::int64_t parameters = unit.layer->parameters_of(experts);
         chunk.reductions[at] +=
-            time(plan.zero >= 1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
+            time(plan.state.zero >= 1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
                  parameters, stage.gradient_type(), 1,
-                 plan.zero == 2 ? cost.loads_of_microbatch : cost.loads_of_step);
-        if (plan.zero == 0) continue;
+                 plan.state.zero == 2 ? cost.loads_of_microbatch : cost.loads_of_step);
+        if (plan.state.zero == 0) continue;
         chunk.parameter_gathers[at] +=
             time(CollectiveOp::kAllGather, parameters, plan.weights(), 1, cost.loads_of_step);
       }
@@ -370,7 +374,7 @@ void PlanBounds::add_state(const Stage& stage, const Column& column, RankCost& c
     add_loads(chunk.gather_loads, kVisits, cost.loads_of_microbatch);
   }
   // Others move in buckets of several layers, whose collectives are others.
-  if (plan.zero == 3) cost.slowdown = slowdown_of(least_units.value_or(0));
+  if (plan.state.zero == 3) cost.slowdown = slowdown_of(least_units.value_or(0));
 }
 
 std::vector<RankCost> PlanBounds::ranks_of(const ParallelPlan& plan, Depth depth) {
@@ -379,7 +383,7 @@ std::vector<RankCost> PlanBounds::ranks_of(const ParallelPlan& plan, Depth depth
   PipelineSchedule shape{.microbatches = static_cast<std::int32_t>(plan.microbatches()),
                          .chunks = static_cast<std::int32_t>(chunks_of(plan)),
                          .placement = placement_of(plan)};
-  shape.ranks.resize(static_cast<std::size_t>(plan.pp));
+  shape.ranks.resize(static_cast<std::size_t>(plan.mesh.pp));
   std::vector<RankCost> ranks;
   for (std::int32_t rank = 0; rank < shape.size(); ++rank) {
     ranks.push_back(rank_cost(plan, shape, *shares, column.get(), rank, depth == Depth::kReplicas));
@@ -417,7 +421,7 @@ std::vector<std::vector<Duration>> PlanBounds::behind(const ParallelPlan& plan,
       times_behind(plan, ranks_of(plan, Depth::kReplicas), order_of(plan).get());
   std::vector<std::vector<Duration>> ops(graph.programs.size());
   // Bounds are those of the first role of each stage.
-  const std::size_t roles = graph.programs.size() / static_cast<std::size_t>(plan.pp);
+  const std::size_t roles = graph.programs.size() / static_cast<std::size_t>(plan.mesh.pp);
   for (std::size_t rank = 0; rank < passes.size(); ++rank) {
     ops[rank * roles] = behind_ops(graph, graph.programs[rank * roles], passes[rank]);
   }

@@ -34,7 +34,8 @@ void add_each_role(const OpGraph& graph, std::vector<RankId>& ranks) {
 }  // namespace
 
 std::uint32_t steps_of(const ParallelPlan& plan) {
-  const bool gathers_ahead = (plan.zero == 3 || plan.overlap_parameters) && plan.replicas() > 1;
+  const bool gathers_ahead =
+      (plan.state.zero == 3 || plan.overlap.parameters) && plan.replicas() > 1;
   return gathers_ahead || overlaps_steps(plan) ? 2 : 1;
 }
 

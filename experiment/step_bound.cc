@@ -162,7 +162,7 @@ struct StepBound {
   // The step after one that some rank ended last. `from_rank_0` and `from_others`: what it takes at
   // least if that was rank 0, or another one.
   std::int64_t of_two_steps(std::int64_t from_rank_0, std::int64_t from_others) const {
-    if (plan.post_validation || plan.offloads()) return 0;
+    if (plan.update.post_validation || plan.offloads()) return 0;
     if (is_mirrored()) from_rank_0 = 0;
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -173,15 +173,15 @@ struct StepBound {
   // The step after one that `rank` ended last.
   std::int64_t from_end_of(const RankCost& rank, std::int64_t known) const {
     // Gathers that the first forwards of the next step don't all wait for may have ended last.
-    if (plan.overlap_parameters) return own(rank).backward + rank.optimizer;
+    if (plan.overlap.parameters) return own(rank).backward + rank.optimizer;
     std::int64_t most = std::max(known, from_first_pass(rank));
     return std::max({most, slowed(rank), moves(rank, {})});
   }
   // What moves the state of the rank's replicas in a step, and its optimizer. `early`: by chunk,
   // how often the gathers of its layers don't count.
   std::int64_t moves(const RankCost& rank, const std::vector<std::int64_t>& early) const {
-    const std::int64_t times = plan.zero >= 2 ? microbatches_of_chunk() : 1;
-    std::int64_t most = traffic(rank, early) + (plan.zero == 3 ? rank.optimizer : 0);
+    const std::int64_t times = plan.state.zero >= 2 ? microbatches_of_chunk() : 1;
+    std::int64_t most = traffic(rank, early) + (plan.state.zero == 3 ? rank.optimizer : 0);
     for (std::size_t experts = 0; experts < 2; ++experts) {
       std::int64_t gathers = 0;
       std::int64_t reductions = 0;
@@ -255,7 +255,7 @@ struct StateMoves {
 };
 StateMoves state_moves(const ParallelPlan& plan, const RankCost& rank) {
   StateMoves moves;
-  if (plan.zero == 3) return moves;
+  if (plan.state.zero == 3) return moves;
   for (std::size_t experts = 0; experts < 2; ++experts) {
     std::int64_t reductions = 0;
     std::int64_t parameters = 0;
@@ -264,11 +264,11 @@ StateMoves state_moves(const ParallelPlan& plan, const RankCost& rank) {
       parameters += chunk.parameter_gathers[experts];
     }
     // Zero 2 reduces every micro-batch, else all move after the last one has begun.
-    std::int64_t& behind = plan.zero == 2 ? moves.after_first : moves.after_last;
-    behind = std::max(behind, plan.zero == 2 ? plan.microbatches() * reductions : reductions);
+    std::int64_t& behind = plan.state.zero == 2 ? moves.after_first : moves.after_last;
+    behind = std::max(behind, plan.state.zero == 2 ? plan.microbatches() * reductions : reductions);
     moves.gathers = std::max(moves.gathers, parameters);
   }
-  if (plan.overlap_parameters) moves.gathers = 0;
+  if (plan.overlap.parameters) moves.gathers = 0;
   return moves;
 }
 
@@ -419,7 +419,7 @@ std::int64_t end_of_step(const StepBound& bound, const PipelineSchedule& order, 
 // visited.
 std::vector<std::int64_t> early_gathers(const ParallelPlan& plan, const StepBound& bound,
                                         const std::vector<PipelineOp>& order, std::size_t chunks) {
-  std::vector<std::int64_t> early(chunks, plan.prefetch + 1);
+  std::vector<std::int64_t> early(chunks, plan.state.prefetch + 1);
   const std::size_t first = gradient_positions(order, chunks).first.value_or(order.size());
   for (std::size_t i = 0; i < first; ++i) ++early[static_cast<std::size_t>(order[i].chunk)];
   for (std::int64_t& times : early) {
@@ -556,7 +556,7 @@ Bytes least_memory(const ParallelPlan& plan, const std::vector<RankCost>& ranks,
   std::int64_t memory = 0;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     std::int64_t bytes = ranks[rank].resident;
-    if (order != nullptr && !plan.offload_activations) {
+    if (order != nullptr && !plan.offload.activations) {
       bytes += activation_peak(order->ranks[rank], ranks[rank].chunks);
     }
     memory = std::max(memory, bytes);
@@ -585,7 +585,7 @@ Duration close_bound(const ParallelPlan& plan, const std::vector<RankCost>& rank
 std::vector<std::vector<Duration>> times_behind(const ParallelPlan& plan,
                                                 const std::vector<RankCost>& ranks,
                                                 const PipelineSchedule* order) {
-  if (order == nullptr || plan.post_validation || plan.offloads()) return {};
+  if (order == nullptr || plan.update.post_validation || plan.offloads()) return {};
   const StepBound bound(plan, ranks, order);
   const Play play(*order, bound.by_stage, false);
   if (!play.is_whole()) return {};

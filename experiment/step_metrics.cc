@@ -21,12 +21,12 @@ std::optional<ExpertBalance> expert_balance(const ModelSpec& model, const Parall
   const ExpertSpec& experts = model.experts;
   if (experts.load.empty() && experts.capacity_factor == 0) return std::nullopt;
   ParallelPlan straight = plan;  // routing does not change where a token goes
-  straight.dispatch = Dispatch::kAllToAll;
-  ExpertRouting routing = expert_routing(model, straight, plan.ep);
-  routing.tokens =
-      plan.microbatch_size * plan.sequence / (plan.cp * (plan.divides_tokens() ? plan.tp : 1));
+  straight.experts.dispatch = Dispatch::kAllToAll;
+  ExpertRouting routing = expert_routing(model, straight, plan.mesh.ep);
+  routing.tokens = plan.batch.microbatch_size * plan.batch.sequence /
+                   (plan.mesh.cp * (plan.divides_tokens() ? plan.mesh.tp : 1));
   const ExpertTraffic traffic = route_tokens(routing);
-  const auto of_rank = static_cast<std::ptrdiff_t>(experts.routed / plan.ep);
+  const auto of_rank = static_cast<std::ptrdiff_t>(experts.routed / plan.mesh.ep);
   double busiest = 0;
   double all = 0;
   for (auto first = traffic.tokens_of_expert.begin(); first != traffic.tokens_of_expert.end();
@@ -39,8 +39,8 @@ std::optional<ExpertBalance> expert_balance(const ModelSpec& model, const Parall
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
     layers += kind_of(model, layer).mlp == MlpKind::kExperts ? 1 : 0;
   }
-  const std::int64_t groups = plan.tp * plan.cp * plan.dp / plan.ep;
-  return ExpertBalance{.busiest_over_mean = busiest * static_cast<double>(plan.ep) / all,
+  const std::int64_t groups = plan.mesh.tp * plan.mesh.cp * plan.mesh.dp / plan.mesh.ep;
+  return ExpertBalance{.busiest_over_mean = busiest * static_cast<double>(plan.mesh.ep) / all,
                        .dropped_copies = traffic.dropped * static_cast<double>(groups) * layers *
                                          static_cast<double>(plan.microbatches()),
                        .dropped_fraction = traffic.dropped / (all + traffic.dropped)};
@@ -50,8 +50,8 @@ std::optional<ExpertBalance> expert_balance(const ModelSpec& model, const Parall
 // are, and what stands beside them.
 double flops_not_trained(const Experiment& experiment) {
   const ParallelPlan& plan = experiment.plan;
-  if (!plan.lora_rank) return 0;
-  const auto tokens = static_cast<double>(plan.global_batch * plan.sequence);
+  if (!plan.training.lora_rank) return 0;
+  const auto tokens = static_cast<double>(plan.batch.global_batch * plan.batch.sequence);
   const auto frozen = static_cast<double>(matmul_parameter_count(experiment.model));
   const auto trained =
       static_cast<double>(adapter_parameter_count(experiment.model, plan.adapters()));
@@ -62,10 +62,10 @@ PassMetrics measure_pass(const Experiment& experiment, const SimulationResult& r
   const ParallelPlan& plan = experiment.plan;
   const ModelSpec& model = experiment.model;
   const RequestBatch batch = requests_of(plan);
-  PassMetrics metrics{
-      .cache_per_token = cache_bytes_per_token(model, batch.cache),
-      .cache = plan.dp * cache_of_layers(model, batch, 1, CacheSplit::kHeads, 0, model.layers)};
-  if (plan.inference != Inference::kDecode || model.experts.routed > 0) return metrics;
+  PassMetrics metrics{.cache_per_token = cache_bytes_per_token(model, batch.cache),
+                      .cache = plan.mesh.dp * cache_of_layers(model, batch, 1, CacheSplit::kHeads,
+                                                              0, model.layers)};
+  if (plan.pass.inference != Inference::kDecode || model.experts.routed > 0) return metrics;
   const MemoryBytes& held = result.memory_peaks[result.peak_rank.index()].by_category;
   const Bytes read = held[static_cast<std::size_t>(MemoryCategory::kParameters)] +
                      held[static_cast<std::size_t>(MemoryCategory::kCache)];
@@ -80,10 +80,10 @@ PassMetrics measure_pass(const Experiment& experiment, const SimulationResult& r
 double step_flops(const Experiment& experiment, AttentionFlops convention) {
   const ParallelPlan& plan = experiment.plan;
   if (plan.is_inference()) {
-    return static_cast<double>(plan.dp) * inference_flops(experiment.model, requests_of(plan));
+    return static_cast<double>(plan.mesh.dp) * inference_flops(experiment.model, requests_of(plan));
   }
-  return model_flops(experiment.model, plan.global_batch, plan.sequence, convention,
-                     plan.document_length) -
+  return model_flops(experiment.model, plan.batch.global_batch, plan.batch.sequence, convention,
+                     plan.batch.document_length) -
          flops_not_trained(experiment);
 }
 
@@ -94,12 +94,13 @@ StepMetrics measure(const Experiment& experiment, const SimulationResult& result
   metrics.step_time = result.step_time;
   metrics.convention = convention;
   metrics.chips = plan.ranks();
-  metrics.peak_per_chip = experiment.cluster.chip.peak_of(plan.type);
+  metrics.peak_per_chip = experiment.cluster.chip.peak_of(plan.precision.type);
   metrics.model_flops = step_flops(experiment, convention);
 
   const double seconds = to_seconds(result.step_time);
   const auto chips = static_cast<double>(metrics.chips);
-  metrics.tokens_per_s = static_cast<double>(plan.global_batch * plan.sequence) / seconds;
+  metrics.tokens_per_s =
+      static_cast<double>(plan.batch.global_batch * plan.batch.sequence) / seconds;
   metrics.tokens_per_s_per_chip = metrics.tokens_per_s / chips;
   const double available_flops = seconds * chips * metrics.peak_per_chip.value();
   metrics.model_flops_utilization = metrics.model_flops / available_flops;

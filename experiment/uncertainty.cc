@@ -28,7 +28,7 @@ Situation situation_of(const Experiment& experiment, const ParallelPlan& plan,
   return {.own_kernels = experiment.cluster.chip.kernel_constants_of.empty(),
           .experts = experiment.model.experts.routed > 0,
           .across_nodes = plan.ranks() > std::int64_t{chips_per_node},
-          .narrow = bits_of(plan.type) < kHalfPrecision};
+          .narrow = bits_of(plan.precision.type) < kHalfPrecision};
 }
 
 std::string text_of(const Situation& situation) {

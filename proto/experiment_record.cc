@@ -82,8 +82,8 @@ Json keys_of(KeyGroup group, const file::Plan& message, const ParallelPlan& plan
     const bool is_text = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
     object[value.path] = is_text ? Json(value.text) : plain_value(value.text);
   }
-  if (group == KeyGroup::kPlan && plan.own_schedule) {
-    object["schedule"] = write_schedule(*plan.own_schedule);
+  if (group == KeyGroup::kPlan && plan.pipeline.own_schedule) {
+    object["schedule"] = write_schedule(*plan.pipeline.own_schedule);
   }
   const Json given = object_of(message);
   for (const auto& [key, value] : given.items()) {

@@ -218,7 +218,7 @@ std::vector<Problem> check_loaded(const Experiment& experiment, bool has_model,
                                   const std::optional<BuiltTopology>& built) {
   if (has_model && built) return check(experiment, built->places);
   ParallelPlan plan = experiment.plan;
-  if (!built) plan.map.clear();
+  if (!built) plan.mesh.map.clear();
   const Places places = built ? built->places : places_for(plan);
   std::vector<Problem> problems = with_groups(has_model ? check(plan, experiment.model, places)
                                                         : check_without_model(plan, places));
@@ -282,14 +282,16 @@ bool require(bool has, const char* section, const char* flag, const ExperimentSo
 void take_published_types(bool gives_type, const ChipSpec& chip, Experiment& experiment) {
   ParallelPlan& plan = experiment.plan;
   const std::optional<DataType>& published = experiment.model.weight_type;
-  if (!plan.is_inference() || !published || plan.weight_type || plan.expert_weight_type) return;
+  if (!plan.is_inference() || !published || plan.precision.weight_type ||
+      plan.pass.expert_weight_type)
+    return;
   constexpr std::int64_t kByte = 8;
   if (experiment.model.experts.routed > 0 && bits_of(*published) < kByte) {
-    plan.expert_weight_type = published;
+    plan.pass.expert_weight_type = published;
   } else if (!gives_type && chip.peak_of(*published) > Throughput(0)) {
-    plan.type = *published;
+    plan.precision.type = *published;
   } else {
-    plan.weight_type = published;
+    plan.precision.weight_type = published;
   }
 }
 
@@ -297,22 +299,23 @@ void take_published_types(bool gives_type, const ChipSpec& chip, Experiment& exp
 void balance(const std::optional<BuiltTopology>& built, Experiment& experiment,
              const ProblemList& problems) {
   ParallelPlan& plan = experiment.plan;
-  if (!plan.balanced || !problems.empty() || plan.sequence < 1 || plan.pp < 1) return;
+  if (!plan.pipeline.balanced || !problems.empty() || plan.batch.sequence < 1 || plan.mesh.pp < 1)
+    return;
   if (!check(experiment.model).empty() || !check_schedule(plan).empty()) return;
   if (stages_of(plan) > experiment.model.layers) return;  // reported with the plan's problems
-  plan.balanced = false;
-  plan.layout = balanced_layout(plan, experiment.model);
+  plan.pipeline.balanced = false;
+  plan.pipeline.layout = balanced_layout(plan, experiment.model);
   if (!built || !check(experiment, built->places).empty()) return;
-  plan.layout = fastest_layout(experiment, cluster_for_steps(experiment));
+  plan.pipeline.layout = fastest_layout(experiment, cluster_for_steps(experiment));
 }
 
 // Chooses dispatch=auto where the plan doesn't say how tokens travel and its software would.
 void choose_dispatch(const Places& places, Experiment& experiment) {
   ParallelPlan& plan = experiment.plan;
   if (!chooses_dispatch_by_pass(plan, experiment.cluster.library)) return;
-  plan.dispatch = Dispatch::kAuto;
+  plan.experts.dispatch = Dispatch::kAuto;
   if (!check(experiment.model).empty() || !check(experiment, places).empty()) {
-    plan.dispatch = Dispatch::kAllToAll;
+    plan.experts.dispatch = Dispatch::kAllToAll;
   }
 }
 

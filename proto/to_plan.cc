@@ -51,9 +51,9 @@ ParallelPlan to_plan(const file::Plan& message, ProblemList& problems) {
     read_fields(plan, fields_of(group), spec, std::string(name_of(group)) + ".", problems);
   }
   spec.software = plan.software();
-  check_part(plan.has_gradient_bytes(), plan.gradient_bytes(), spec.gradient_bytes,
+  check_part(plan.has_gradient_bytes(), plan.gradient_bytes(), spec.update.gradient_bytes,
              "gradient_bytes", plan, problems);
-  check_part(plan.has_optimizer_bytes(), plan.optimizer_bytes(), spec.optimizer_bytes,
+  check_part(plan.has_optimizer_bytes(), plan.optimizer_bytes(), spec.update.optimizer_bytes,
              "optimizer_bytes", plan, problems);
   return spec;
 }

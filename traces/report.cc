@@ -163,23 +163,25 @@ class Report : private ReportText {
     line("  {} on {}: {} x {}{}", run_.experiment.model.name, run_.experiment.cluster.name,
          grouped(run_.metrics.chips), run_.cluster.chip.name, idle_text());
     std::string axes;
-    for (const PlanAxis axis : plan.order) {
+    for (const PlanAxis axis : plan.mesh.order) {
       if (plan.size_of(axis) == 1) continue;
       axes += fmt::format("{} {}, ", name_of(axis), plan.size_of(axis));
     }
-    if (plan.pp > 1 && !plan.is_inference()) axes += fmt::format("{}, ", schedule_text(plan));
-    if (plan.batch_p2p) axes += "messages in batches, ";
-    if (plan.zero > 0) axes += plan.zero == 3 ? "FSDP, " : fmt::format("ZeRO-{}, ", plan.zero);
-    if (plan.clip_gradients) {
-      axes += plan.post_validation ? "clipped with post-validation, " : "clipped, ";
+    if (plan.mesh.pp > 1 && !plan.is_inference()) axes += fmt::format("{}, ", schedule_text(plan));
+    if (plan.messages.batch_p2p) axes += "messages in batches, ";
+    if (plan.state.zero > 0)
+      axes += plan.state.zero == 3 ? "FSDP, " : fmt::format("ZeRO-{}, ", plan.state.zero);
+    if (plan.update.clip_gradients) {
+      axes += plan.update.post_validation ? "clipped with post-validation, " : "clipped, ";
     }
     if (plan.is_inference()) {
-      line("  {}{}", axes, name_of(plan.type));
+      line("  {}{}", axes, name_of(plan.precision.type));
       line("  {}", requests_text());
     } else {
-      line("  {}micro-batch {}, {}", axes, plan.microbatch_size, name_of(plan.type));
-      line("  {} sequences of {} tokens a step", grouped(plan.global_batch),
-           grouped(plan.sequence));
+      line("  {}micro-batch {}, {}", axes, plan.batch.microbatch_size,
+           name_of(plan.precision.type));
+      line("  {} sequences of {} tokens a step", grouped(plan.batch.global_batch),
+           grouped(plan.batch.sequence));
     }
     for (const std::string& setting : report_.settings) wrapped(2, setting);
   }
@@ -187,21 +189,22 @@ class Report : private ReportText {
   // "64 requests generate a token each, after 8,191 others".
   std::string requests_text() const {
     const ParallelPlan& plan = run_.experiment.plan;
-    const std::string cached = grouped(plan.context - plan.sequence);
-    std::string text = grouped(plan.global_batch);
-    if (plan.inference == Inference::kPrefill) {
-      text += fmt::format(" prompts of {} new tokens", grouped(plan.sequence));
-      if (plan.context > plan.sequence)
+    const std::string cached = grouped(plan.pass.context - plan.batch.sequence);
+    std::string text = grouped(plan.batch.global_batch);
+    if (plan.pass.inference == Inference::kPrefill) {
+      text += fmt::format(" prompts of {} new tokens", grouped(plan.batch.sequence));
+      if (plan.pass.context > plan.batch.sequence)
         text += fmt::format(", {} before them in the cache", cached);
       return text;
     }
-    text += fmt::format(
-        " requests generate {}, with {} before in the cache",
-        plan.sequence == 1 ? "a token each" : fmt::format("{} tokens each", grouped(plan.sequence)),
-        cached);
-    if (plan.prefill_tokens == 0) return text;
+    text += fmt::format(" requests generate {}, with {} before in the cache",
+                        plan.batch.sequence == 1
+                            ? "a token each"
+                            : fmt::format("{} tokens each", grouped(plan.batch.sequence)),
+                        cached);
+    if (plan.pass.prefill_tokens == 0) return text;
     return text + fmt::format("; {} tokens of a prompt beside them on each replica",
-                              grouped(plan.prefill_tokens));
+                              grouped(plan.pass.prefill_tokens));
   }
 
   std::string idle_text() const {

@@ -151,10 +151,11 @@ class RunRows {
     if (options_.change_chip) options_.change_chip(run.experiment.cluster.chip);
     outcome.chip = experiment.cluster.chip.name;
     outcome.ranks = static_cast<double>(plan.ranks());
-    outcome.tokens = static_cast<double>(plan.global_batch) * static_cast<double>(plan.sequence);
-    outcome.peak_flops = experiment.cluster.chip.peak_of(plan.type).value();
+    outcome.tokens =
+        static_cast<double>(plan.batch.global_batch) * static_cast<double>(plan.batch.sequence);
+    outcome.peak_flops = experiment.cluster.chip.peak_of(plan.precision.type).value();
     const auto flops = [&](AttentionFlops count) {
-      return model_flops(experiment.model, plan.global_batch, plan.sequence, count);
+      return model_flops(experiment.model, plan.batch.global_batch, plan.batch.sequence, count);
     };
     outcome.causal_flops = flops(AttentionFlops::kCausal);
     outcome.full_flops = flops(AttentionFlops::kFull);

@@ -51,11 +51,11 @@ Experiment load(const ServedPlan& plan) {
 PlanTimes::PlanTimes(const ServedPlan& plan)
     : experiment_(load(plan)),
       times_(experiment_, cluster_for_steps(experiment_), {}),
-      cost_(times_, experiment_.plan.dp) {}
+      cost_(times_, experiment_.plan.mesh.dp) {}
 
 void PlanTimes::complete(EngineOptions& engine) {
   constexpr double kNearlyAll = 0.97;
-  engine = of_ranks(engine, experiment_.plan.dp);
+  engine = of_ranks(engine, experiment_.plan.mesh.dp);
   auto known = rooms_.find(engine.budget);
   if (known == rooms_.end()) {
     const KvRoom room =
@@ -67,7 +67,7 @@ void PlanTimes::complete(EngineOptions& engine) {
   if (room.of_block > Bytes(0) && blocks <= 0) {
     const auto memory = static_cast<double>(times_.cluster().chip.memory_capacity.value());
     const Bytes left = Bytes(std::llround(kNearlyAll * memory)) - room.others;
-    blocks = experiment_.plan.dp * (left.value() / room.of_block.value()) / engine.block;
+    blocks = experiment_.plan.mesh.dp * (left.value() / room.of_block.value()) / engine.block;
   }
   if (room.of_block > Bytes(0) && blocks <= 0) {
     throw ConfigError({{"memory", fmt::format("{} of weights and buffers leave no room for a cache",

@@ -82,13 +82,13 @@ RunPrediction simulate_run(const Experiment& experiment, const Cluster& cluster,
   const auto state = static_cast<double>(
       peak.by_category[static_cast<std::size_t>(MemoryCategory::kOptimizer)].value());
   return {.step_time_s = to_seconds(result.step_time),
-          .divided_parameters = state / static_cast<double>(experiment.plan.optimizer_bytes),
+          .divided_parameters = state / static_cast<double>(experiment.plan.update.optimizer_bytes),
           .tensor_bytes = static_cast<double>(peak.bytes.value()) - fixed,
           .fixed_bytes = fixed,
           .capacity_bytes = static_cast<double>(cluster.chip.memory_capacity.value()),
           .utilization = done.runs.front().metrics.model_flops_utilization,
-          .full_flops = model_flops(experiment.model, experiment.plan.global_batch,
-                                    experiment.plan.sequence, AttentionFlops::kFull),
+          .full_flops = model_flops(experiment.model, experiment.plan.batch.global_batch,
+                                    experiment.plan.batch.sequence, AttentionFlops::kFull),
           .fits = peak.bytes <= cluster.chip.memory_capacity,
           .situation = situation_of(experiment, chips_per_node(cluster.places))};
 }
@@ -101,9 +101,9 @@ RunPrediction simulate_first_that_fits(TrainingRun& run, const Cluster& cluster,
   if (run.recomputes.empty()) return simulate_run(experiment, cluster, limits);
   std::optional<RunPrediction> first;
   for (const RecomputeGuess& guess : run.recomputes) {
-    experiment.plan.recompute = guess.kind;
-    experiment.plan.recompute_keep = guess.keep;
-    experiment.plan.recompute_layers = guess.layers;
+    experiment.plan.recomputing.kind = guess.kind;
+    experiment.plan.recomputing.keep = guess.keep;
+    experiment.plan.recomputing.layers = guess.layers;
     const RunPrediction prediction = simulate_run(experiment, cluster, limits);
     if (prediction.fits) {
       run.assumed.push_back("recompute: " + guess.words + ", the cheapest that fits");
@@ -128,16 +128,16 @@ RunPrediction simulate_plausible(TrainingRun& run, const RunLimits& limits) {
   if (first.fits || run.is_whole) return first;
   const ParallelPlan first_plan = plan;
   const std::vector<std::string> first_said = run.assumed;
-  const bool may_divide = run.zero_is_open && read.zero == 0 && read.replicas() > 1;
-  const bool may_chunk = read.loss == LossKernels::kSeparate;
+  const bool may_divide = run.zero_is_open && read.state.zero == 0 && read.replicas() > 1;
+  const bool may_chunk = read.kernels.loss == LossKernels::kSeparate;
   for (const auto& [divides, chunks] : {std::pair(true, false), {false, true}, {true, true}}) {
     if ((divides && !may_divide) || (chunks && !may_chunk)) continue;
     plan = read;
     run.assumed = said;
-    if (divides) plan.zero = 1;
+    if (divides) plan.state.zero = 1;
     if (chunks) {
-      plan.loss = LossKernels::kChunked;
-      plan.hold_logits = false;
+      plan.kernels.loss = LossKernels::kChunked;
+      plan.buffers.hold_logits = false;
     }
     const RunPrediction other = simulate_first_that_fits(run, cluster, limits);
     if (!other.fits) continue;

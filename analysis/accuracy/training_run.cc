@@ -150,7 +150,7 @@ void use_type_of_chip(RowReader& row, Experiment& experiment) {
   if (chip.peak_of(DataType::kBf16).value() > 0 || chip.peak_of(DataType::kFp16).value() == 0) {
     return;
   }
-  experiment.plan.type = DataType::kFp16;
+  experiment.plan.precision.type = DataType::kFp16;
   row.assume("dtype: fp16, as the chip has no bf16");
 }
 
@@ -158,8 +158,9 @@ void use_type_of_chip(RowReader& row, Experiment& experiment) {
 
 std::int64_t flat_gradient_bytes_of(const Software& software, const ParallelPlan& plan) {
   // DeepSpeed's BF16_Optimizer, which accumulates apart, makes no copies.
-  const bool copies = (plan.zero == 1 || plan.zero == 2) && !plan.separate_accumulation;
-  return copies && !plan.offload_optimizer ? software.flat_gradient_bytes : 0;
+  const bool copies =
+      (plan.state.zero == 1 || plan.state.zero == 2) && !plan.update.separate_accumulation;
+  return copies && !plan.offload.optimizer ? software.flat_gradient_bytes : 0;
 }
 
 TrainingRun training_run(const CsvTable& table, std::size_t record, const MeasuredCatalog& catalog,

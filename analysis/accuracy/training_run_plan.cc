@@ -49,18 +49,19 @@ bool is_batch_of_a_chip(const RowReader& row) {
 }
 
 void read_sizes(RowReader& row, std::int64_t chips, ParallelPlan& plan) {
-  plan.tp = row.integer_or("tp", 1);
-  plan.cp = row.integer_or("cp", 1);
-  plan.pp = row.integer_or("pp", 1);
-  plan.dp =
-      row.integer("dp").value_or(chips / std::max<std::int64_t>(1, plan.tp * plan.cp * plan.pp));
-  plan.ep = row.integer_or("ep", 1);
-  plan.sequence = row.need("seq_len");
-  plan.global_batch = row.need("global_batch");
-  plan.microbatch_size = row.integer_or("micro_batch", 1);
-  if (row.problem().empty() && plan.dp > 0 && is_batch_of_a_chip(row)) {
-    const std::int64_t of_replica = plan.microbatch_size * plan.tp * plan.cp;
-    if (plan.global_batch % (plan.dp * of_replica) == 0) plan.microbatch_size = of_replica;
+  plan.mesh.tp = row.integer_or("tp", 1);
+  plan.mesh.cp = row.integer_or("cp", 1);
+  plan.mesh.pp = row.integer_or("pp", 1);
+  plan.mesh.dp = row.integer("dp").value_or(
+      chips / std::max<std::int64_t>(1, plan.mesh.tp * plan.mesh.cp * plan.mesh.pp));
+  plan.mesh.ep = row.integer_or("ep", 1);
+  plan.batch.sequence = row.need("seq_len");
+  plan.batch.global_batch = row.need("global_batch");
+  plan.batch.microbatch_size = row.integer_or("micro_batch", 1);
+  if (row.problem().empty() && plan.mesh.dp > 0 && is_batch_of_a_chip(row)) {
+    const std::int64_t of_replica = plan.batch.microbatch_size * plan.mesh.tp * plan.mesh.cp;
+    if (plan.batch.global_batch % (plan.mesh.dp * of_replica) == 0)
+      plan.batch.microbatch_size = of_replica;
   }
   if (row.text("micro_batch").empty()) row.assume("micro_batch: 1");
 }
@@ -74,46 +75,48 @@ bool could_fuse_attention(const RowReader& row, std::string_view chip) {
 
 void read_attention(RowReader& row, const ModelSpec& model, std::string_view chip,
                     ParallelPlan& plan) {
-  if (plan.tp == 1) plan.overlap_tensor = plan.copy_inputs = false;
-  plan.eager_gate = plan.eager_gate && model.gated_mlp;
-  if (plan.tp > 1) {
+  if (plan.mesh.tp == 1) plan.pieces.overlap_tensor = plan.buffers.copy_inputs = false;
+  plan.kernels.eager_gate = plan.kernels.eager_gate && model.gated_mlp;
+  if (plan.mesh.tp > 1) {
     // Without sequence parallelism all tensor ranks would send the same tokens to the experts,
     // which no training does.
-    plan.sequence_parallel =
+    plan.tensor.sequence_parallel =
         divides_sequence(row.text("sequence_parallel")) || model.experts.routed > 0;
-    plan.copy_inputs = plan.copy_inputs && !plan.sequence_parallel;
+    plan.buffers.copy_inputs = plan.buffers.copy_inputs && !plan.tensor.sequence_parallel;
   }
   const std::string_view attention = row.text("attention");
-  if (plan.fused_attention && !could_fuse_attention(row, chip)) {
-    plan.fused_attention = false;
+  if (plan.kernels.fused_attention && !could_fuse_attention(row, chip)) {
+    plan.kernels.fused_attention = false;
     if (!fuses_attention(attention, false)) row.assume("attention: not fused");
   }
-  plan.fused_attention = fuses_attention(attention, plan.fused_attention);
-  if (!plan.fused_attention) {
-    plan.attention_library.reset();
-  } else if (const auto named = attention_library_of_words(attention, plan.attention_library)) {
-    plan.attention_library = named;
+  plan.kernels.fused_attention = fuses_attention(attention, plan.kernels.fused_attention);
+  if (!plan.kernels.fused_attention) {
+    plan.kernels.attention_library.reset();
+  } else if (const auto named =
+                 attention_library_of_words(attention, plan.kernels.attention_library)) {
+    plan.kernels.attention_library = named;
   }
 }
 
 // 1F1B with several chunks a rank is interleaved; interleaved 1F1B has at least two.
 void read_schedule(RowReader& row, std::int64_t layers, ParallelPlan& plan) {
-  if (plan.pp == 1) {
-    plan.batch_p2p = false;
+  if (plan.mesh.pp == 1) {
+    plan.messages.batch_p2p = false;
     return;
   }
   const std::string_view words = row.text("schedule");
   const std::optional<ScheduleName> known = schedule_of_words(words);
   if (!known) row.assume(fmt::format("schedule \"{}\" is not known: 1F1B", words));
   const ScheduleName name = known.value_or(ScheduleName::kOneForwardOneBackward);
-  plan.schedule = name;
+  plan.pipeline.schedule = name;
   const bool is_interleaved = name == ScheduleName::kInterleaved;
   if (!is_interleaved && name != ScheduleName::kOneForwardOneBackward) return;
-  const std::int64_t usual = is_interleaved && layers >= 2 * plan.pp ? 2 : 1;
+  const std::int64_t usual = is_interleaved && layers >= 2 * plan.mesh.pp ? 2 : 1;
   const std::optional<std::int64_t> given = row.integer("virtual_stages");
   const std::int64_t chunks = given.value_or(usual);
-  plan.schedule = chunks > 1 ? ScheduleName::kInterleaved : ScheduleName::kOneForwardOneBackward;
-  if (chunks > 1) plan.chunks = chunks;
+  plan.pipeline.schedule =
+      chunks > 1 ? ScheduleName::kInterleaved : ScheduleName::kOneForwardOneBackward;
+  if (chunks > 1) plan.pipeline.chunks = chunks;
   if (chunks > 1 && !given) row.assume(fmt::format("virtual_stages: {}", chunks));
 }
 
@@ -126,9 +129,9 @@ void read_layout(RowReader& row, std::int64_t layers, ParallelPlan& plan) {
     return row.fail(
         fmt::format("pp x virtual_stages must be at most {} stages, are {}", kMostStages, stages));
   }
-  plan.layout.assign(static_cast<std::size_t>(stages), (layers + stages - 1) / stages);
-  for (std::int64_t spare = plan.layout.front() * stages - layers, i = 0; i < spare; ++i) {
-    --plan.layout[static_cast<std::size_t>(i % 2 == 0 ? stages - 1 - i / 2 : i / 2)];
+  plan.pipeline.layout.assign(static_cast<std::size_t>(stages), (layers + stages - 1) / stages);
+  for (std::int64_t spare = plan.pipeline.layout.front() * stages - layers, i = 0; i < spare; ++i) {
+    --plan.pipeline.layout[static_cast<std::size_t>(i % 2 == 0 ? stages - 1 - i / 2 : i / 2)];
   }
 }
 
@@ -139,30 +142,31 @@ void read_type(RowReader& row, ParallelPlan& plan) {
   TypeWords words = type_of_words(text);
   if (!words.type) return row.fail(words.problem);
   // The narrow type of a frozen base is not that of the matmuls.
-  if (plan.frozen_type && bits_of(*words.type) < bits_of(DataType::kBf16)) {
+  if (plan.training.frozen_type && bits_of(*words.type) < bits_of(DataType::kBf16)) {
     words.type = DataType::kBf16;
     words.scale_block.reset();
     words.scale_rows = false;
   }
-  plan.type = *words.type;
-  if (words.scale_block) plan.scale_block = words.scale_block;
-  if (words.scale_rows) plan.scale_rows = true;
-  const bool half = plan.type == DataType::kBf16 && contains(text, "MP PURE");
-  if (half) plan.gradient_bytes = 2;  // gradients are reduced in bf16
+  plan.precision.type = *words.type;
+  if (words.scale_block) plan.narrow.scale_block = words.scale_block;
+  if (words.scale_rows) plan.narrow.scale_rows = true;
+  const bool half = plan.precision.type == DataType::kBf16 && contains(text, "MP PURE");
+  if (half) plan.update.gradient_bytes = 2;  // gradients are reduced in bf16
   // Accelerate makes divided weights fp32 where Hugging Face's Trainer computes in bf16 by
   // autocast, and gathers and reduces in bf16 (its FullyShardedDataParallelPlugin).
-  const bool divides = plan.zero == 3 && contains(in_small_letters(row.text("zero_stage")), "fsdp");
+  const bool divides =
+      plan.state.zero == 3 && contains(in_small_letters(row.text("zero_stage")), "fsdp");
   if (divides && contains(in_small_letters(text), "autocast")) {
-    plan.shared_master = !plan.lora_rank;
-    plan.gradient_bytes = 2;
+    plan.buffers.shared_master = !plan.training.lora_rank;
+    plan.update.gradient_bytes = 2;
     return;
   }
-  if (is_pure(text) && size_of(plan.type) == Bytes(2)) {
+  if (is_pure(text) && size_of(plan.precision.type) == Bytes(2)) {
     constexpr std::int64_t kMoments = 4;  // two in 16 bits, no weight beside the one that computes
-    plan.gradient_bytes = 2;
-    plan.optimizer_bytes = kMoments;
-    if (plan.optimizer_scratch_bytes > 0) plan.optimizer_scratch_bytes = kMoments / 2;
-    plan.shared_master = false;
+    plan.update.gradient_bytes = 2;
+    plan.update.optimizer_bytes = kMoments;
+    if (plan.update.optimizer_scratch_bytes > 0) plan.update.optimizer_scratch_bytes = kMoments / 2;
+    plan.buffers.shared_master = false;
   }
 }
 
@@ -172,14 +176,14 @@ void read_type(RowReader& row, ParallelPlan& plan) {
 void read_optimizer(const RowReader& row, ParallelPlan& plan) {
   const std::string words = letters_and_digits(fmt::format(
       "{};{};{}", row.text("other_metrics"), row.text("overlap"), row.text("zero_stage")));
-  if (!contains(words, "precisionawareoptimizer") || plan.offload_optimizer) return;
+  if (!contains(words, "precisionawareoptimizer") || plan.offload.optimizer) return;
   const auto bytes_of_moment = [&words](std::string_view moment) {
     const std::string name = std::string(moment) + "dtype";
     if (contains(words, name + "bf16") || contains(words, name + "fp16")) return 2;
     return contains(words, name + "fp8") ? 1 : 4;
   };
-  const int of_weight = plan.type == DataType::kBf16 ? 2 : 4;
-  plan.optimizer_bytes = of_weight + bytes_of_moment("expavg") + bytes_of_moment("expavgsq");
+  const int of_weight = plan.precision.type == DataType::kBf16 ? 2 : 4;
+  plan.update.optimizer_bytes = of_weight + bytes_of_moment("expavg") + bytes_of_moment("expavgsq");
 }
 
 // Kernels that take the place of eager ones: Liger's and Unsloth's, losses in chunks.
@@ -189,19 +193,19 @@ void read_kernels(const RowReader& row, ParallelPlan& plan) {
   const auto says = [&words](std::string_view part) { return contains(words, part); };
   const bool liger = says("liger") || says("unsloth");
   const bool fast = says("fast-kernels") || says("fast_kernels");
-  if (liger || fast) plan.eager_elementwise = false;
+  if (liger || fast) plan.kernels.eager_elementwise = false;
   const bool chunked = says("chunked cross") || says("chunked ce") || says("cut cross") ||
                        says("cut_cross") || says("fused linear cross") ||
                        says("linear_cross_entropy");
-  if (fast && plan.loss == LossKernels::kSeparate) {
+  if (fast && plan.kernels.loss == LossKernels::kSeparate) {
     // fms-acceleration's, of Unsloth: the gradient takes the place of the shifted logits, and is
     // padded to all of them, both in fp32.
-    plan.loss = LossKernels::kInPlace;
-    plan.hold_logits = true;
+    plan.kernels.loss = LossKernels::kInPlace;
+    plan.buffers.hold_logits = true;
   }
-  if (liger || chunked) plan.loss = LossKernels::kChunked;
-  if (says("loss not chunked")) plan.loss = LossKernels::kSeparate;
-  if (!has_fp32_copy(plan.loss)) plan.hold_logits = false;
+  if (liger || chunked) plan.kernels.loss = LossKernels::kChunked;
+  if (says("loss not chunked")) plan.kernels.loss = LossKernels::kSeparate;
+  if (!has_fp32_copy(plan.kernels.loss)) plan.buffers.hold_logits = false;
 }
 
 // Reads settings and remarks, in which one word stands for itself ("overlap-grad-reduce") or is
@@ -209,58 +213,61 @@ void read_kernels(const RowReader& row, ParallelPlan& plan) {
 void read_overlap(const RowReader& row, ParallelPlan& plan) {
   const OverlapWords overlap(row.text("overlap"));
   if (overlap.starts_with("nooverlap") || overlap.starts_with("nogradientallreduce")) {
-    if (plan.zero < 2) plan.overlap_gradients = false;
+    if (plan.state.zero < 2) plan.overlap.gradients = false;
   }
   if (overlap.says("overlapparamgather") || overlap.says("overlapparamsync")) {
-    plan.overlap_parameters = plan.zero > 0 && plan.zero < 3;
+    plan.overlap.parameters = plan.state.zero > 0 && plan.state.zero < 3;
   }
-  if (plan.tp > 1 && overlap.says("overlappedwithweightgrad")) plan.overlap_tensor = true;
+  if (plan.mesh.tp > 1 && overlap.says("overlappedwithweightgrad"))
+    plan.pieces.overlap_tensor = true;
   if (overlap.says("tpcommoverlap") || (overlap.says("tp,ppanddpcommunicationoverlap"))) {
-    plan.tensor_pieces = kUserbufferPieces;
+    plan.pieces.tensor_pieces = kUserbufferPieces;
   }
-  if (overlap.denies("tpcommoverlap")) plan.tensor_pieces = 1;
+  if (overlap.denies("tpcommoverlap")) plan.pieces.tensor_pieces = 1;
   // Megatron-Core's --overlap-moe-expert-parallel-comm.
   const bool experts = overlap.says("1f1boverlap") || overlap.says("1f1ba2aoverlap") ||
                        overlap.says("moea2aoverlap") || overlap.says("overlapmoeexpertparallel");
-  if (experts && plan.ep > 1) plan.overlap_expert_parallel = true;
+  if (experts && plan.mesh.ep > 1) plan.overlap.expert_parallel = true;
   if (overlap.says("hybridep") || overlap.says("deepep")) {
-    if (plan.ep > 1) plan.dispatch = Dispatch::kTwoLevel;
+    if (plan.mesh.ep > 1) plan.experts.dispatch = Dispatch::kTwoLevel;
   }
   // PyTorch's asynchronous tensor parallelism cuts a gather and its matmul, and a matmul and its
   // scatter, into a chunk for each rank (_pipelined_all_gather_and_consume and
   // _pipelined_produce_and_all2all of torch/distributed/_symmetric_memory/__init__.py).
-  if (overlap.says("asynctp") && plan.tp > 1 && plan.cp * plan.ep == 1 && plan.sequence_parallel) {
-    plan.tensor_chunks = plan.tp;
+  if (overlap.says("asynctp") && plan.mesh.tp > 1 && plan.mesh.cp * plan.mesh.ep == 1 &&
+      plan.tensor.sequence_parallel) {
+    plan.pieces.tensor_chunks = plan.mesh.tp;
   }
   // Nobody quantises without a compiler: the casts would cost more than fp8 brings.
   const bool compiled =
       (overlap.says("compile") && !overlap.says("nocompile") && !overlap.says("notorch.compile")) ||
-      size_of(plan.type) < size_of(plan.activations());
-  if (compiled) plan.eager_elementwise = plan.eager_gate = false;
+      size_of(plan.precision.type) < size_of(plan.activations());
+  if (compiled) plan.kernels.eager_elementwise = plan.kernels.eager_gate = false;
   read_kernels(row, plan);
 }
 
 // Adapters and schedules that split the backward have no exchange in pieces, and without sequence
 // parallelism there is none either: input gradients are then reduced beside weight gradients.
 void keep_pieces_where_possible(ParallelPlan& plan) {
-  if (plan.tensor_pieces == 1) return;
+  if (plan.pieces.tensor_pieces == 1) return;
   const bool splits = splits_all_backwards(plan);
-  if (plan.tp > 1 && plan.sequence_parallel && !splits && !plan.lora_rank) return;
-  plan.tensor_pieces = 1;
-  plan.overlap_tensor = plan.tp > 1 && !splits;
+  if (plan.mesh.tp > 1 && plan.tensor.sequence_parallel && !splits && !plan.training.lora_rank)
+    return;
+  plan.pieces.tensor_pieces = 1;
+  plan.pieces.overlap_tensor = plan.mesh.tp > 1 && !splits;
 }
 
 // Sets what the host launches as graphs: Megatron Core's and Transformer Engine's graphs of blocks,
 // or of the whole step, in which no expert's number of tokens is read.
 void read_graphs(const RowReader& row, const ModelSpec& model, ParallelPlan& plan) {
-  if (!plan.host_launch_cost) return;
+  if (!plan.launches.host_launch_cost) return;
   const OverlapWords words(row.text("overlap"));
   if (words.denies("cudagraphimpl") || words.denies("fullcudagraph")) return;
   if (words.says("fullcudagraph") || words.says("fulliteration")) {
-    plan.cuda_graphs = CudaGraphs::kStep;
-    if (model.experts.routed > 0) plan.host_reads_counts = false;
+    plan.launches.cuda_graphs = CudaGraphs::kStep;
+    if (model.experts.routed > 0) plan.launches.host_reads_counts = false;
   } else if (words.says("cudagraph")) {
-    plan.cuda_graphs = CudaGraphs::kBlocks;
+    plan.launches.cuda_graphs = CudaGraphs::kBlocks;
   }
 }
 
@@ -301,8 +308,9 @@ void read_recipe(RowReader& row, const Software& software, ParallelPlan& plan,
   if (!leaves_overlap_open(row)) return;
   set_keys(software.name + ".recipe", others, plan);
   row.assume("overlap: as in the recipes of " + software.name);
-  if (plan.zero == 0 || plan.zero == 3 || plan.replicas() == 1) plan.overlap_parameters = false;
-  if (plan.ep == 1) plan.overlap_expert_parallel = false;
+  if (plan.state.zero == 0 || plan.state.zero == 3 || plan.replicas() == 1)
+    plan.overlap.parameters = false;
+  if (plan.mesh.ep == 1) plan.overlap.expert_parallel = false;
 }
 
 // Returns whether a row fine-tunes a model: all of it or adapters.
@@ -344,11 +352,11 @@ void read_adapters(RowReader& row, ParallelPlan& plan) {
   constexpr std::int64_t kUsualRank = 32;
   if (!trains_adapters(row)) return;
   const AdapterWords words = adapter_words(row);
-  plan.lora_rank = words.rank.value_or(kUsualRank);
+  plan.training.lora_rank = words.rank.value_or(kUsualRank);
   if (!words.rank) row.assume(fmt::format("lora_rank: {}", kUsualRank));
-  if (!words.places.empty()) plan.lora_modules = words.places;
+  if (!words.places.empty()) plan.training.lora_modules = words.places;
   if (const std::optional<DataType> frozen = frozen_type(row)) {
-    plan.frozen_type = frozen;
+    plan.training.frozen_type = frozen;
     row.assume("frozen_dtype: " + std::string(name_of(*frozen)));
   }
 }
@@ -364,13 +372,13 @@ void read_tuning(RowReader& row, const ModelSpec& model, const Software& softwar
                                                       : key.first == "lora_rank" && words.rank;
     const bool of_adapters = key.first.starts_with("lora_");
     const bool of_documents = key.first == "document_length";
-    if (is_given || (of_adapters && !plan.lora_rank)) continue;
+    if (is_given || (of_adapters && !plan.training.lora_rank)) continue;
     if (of_documents && model.indexer.heads > 0) continue;
     keys.push_back(key);
   }
   if (keys.empty()) return;
   set_keys(software.name + ".tuning", keys, plan);
-  plan.document_length = std::min(plan.document_length, plan.sequence);
+  plan.batch.document_length = std::min(plan.batch.document_length, plan.batch.sequence);
   for (const auto& [key, value] : keys) row.assume(key + ": " + value);
 }
 
@@ -380,17 +388,19 @@ void read_offload(const RowReader& row, ParallelPlan& plan) {
   const bool offloads = contains(words, "offload_optimizer") || contains(words, "cpu_offload") ||
                         contains(words, "cpu offload") || contains(words, "offloaded to cpu") ||
                         contains(words, "offloaded to the cpu");
-  if (!offloads || plan.shared_master) return;
-  plan.offload_optimizer = plan.host_optimizer = true;
-  plan.overlap_parameters = false;
-  plan.optimizer_scratch_bytes = 0;
+  if (!offloads || plan.buffers.shared_master) return;
+  plan.offload.optimizer = plan.update.host_optimizer = true;
+  plan.overlap.parameters = false;
+  plan.update.optimizer_scratch_bytes = 0;
 }
 
 // Some tables name the dispatcher of tokens beside their other figures.
 void read_dispatcher(const RowReader& row, ParallelPlan& plan) {
   const std::string_view words = row.text("other_metrics");
-  if (plan.ep > 1 && contains(words, "dispatcher=A2A")) plan.dispatch = Dispatch::kAllToAll;
-  if (plan.ep > 1 && contains(words, "dispatcher=DeepEP")) plan.dispatch = Dispatch::kTwoLevel;
+  if (plan.mesh.ep > 1 && contains(words, "dispatcher=A2A"))
+    plan.experts.dispatch = Dispatch::kAllToAll;
+  if (plan.mesh.ep > 1 && contains(words, "dispatcher=DeepEP"))
+    plan.experts.dispatch = Dispatch::kTwoLevel;
 }
 
 // MaxText without its grouped kernels (sparse_matmul; before it, megablox) places tokens by masks.
@@ -403,32 +413,32 @@ void read_masks(const RowReader& row, const ModelSpec& model, ParallelPlan& plan
   };
   const bool is_sparse =
       contains(words, "sparse_matmul=true") || contains(words, "sparse_matmul: true");
-  plan.mask_dispatch = plan.dispatch == Dispatch::kAllToAll &&
-                       (is_off("sparse_matmul") || (is_off("megablox") && !is_sparse));
-  if (plan.mask_dispatch) plan.sort_copies = false;
+  plan.kernels.mask_dispatch = plan.experts.dispatch == Dispatch::kAllToAll &&
+                               (is_off("sparse_matmul") || (is_off("megablox") && !is_sparse));
+  if (plan.kernels.mask_dispatch) plan.kernels.sort_copies = false;
 }
 
 void read_zero(RowReader& row, ParallelPlan& plan) {
   const std::string_view words = row.text("zero_stage");
   if (leaves_zero_open(words)) {
-    if (plan.zero > 0 && plan.replicas() > 1) {
-      return row.assume(fmt::format("zero_stage: {}, as its software has it", plan.zero));
+    if (plan.state.zero > 0 && plan.replicas() > 1) {
+      return row.assume(fmt::format("zero_stage: {}, as its software has it", plan.state.zero));
     }
-    const bool divides = plan.shared_master || plan.fsdp_copies;
-    plan.zero = divides && plan.replicas() > 1 ? 3 : 0;
-    if (plan.zero == 3) row.assume("zero_stage: 3, as its software divides weights");
+    const bool divides = plan.buffers.shared_master || plan.buffers.fsdp_copies;
+    plan.state.zero = divides && plan.replicas() > 1 ? 3 : 0;
+    if (plan.state.zero == 3) row.assume("zero_stage: 3, as its software divides weights");
     return;
   }
   const auto zero = zero_of_words(words);
   if (!zero) row.assume(fmt::format("zero_stage \"{}\" is not known: 0", words));
-  plan.zero = static_cast<int>(zero.value_or(0));
+  plan.state.zero = static_cast<int>(zero.value_or(0));
   if (contains(in_small_letters(words), "reshard never")) {
-    plan.reshard_after_forward = plan.save_gathered = plan.keep_root = false;
+    plan.state.reshard_after_forward = plan.buffers.save_gathered = plan.buffers.keep_root = false;
   }
   // PyTorch's SHARD_GRAD_OP: what FSDP has gathered for the forward stays until the backward.
-  if (plan.zero == 2 && plan.shared_master) {
-    plan.zero = 3;
-    plan.reshard_after_forward = plan.keep_root = false;
+  if (plan.state.zero == 2 && plan.buffers.shared_master) {
+    plan.state.zero = 3;
+    plan.state.reshard_after_forward = plan.buffers.keep_root = false;
   }
 }
 
@@ -437,17 +447,17 @@ void read_zero(RowReader& row, ParallelPlan& plan) {
 void read_bf16_optimizer(RowReader& row, ParallelPlan& plan) {
   const bool is_deepspeed = contains(in_small_letters(row.text("software")), "deepspeed") ||
                             contains(in_small_letters(row.text("zero_stage")), "deepspeed");
-  if (!is_deepspeed || plan.zero != 0 || plan.type != DataType::kBf16 || plan.replicas() == 1 ||
-      plan.lora_rank || is_pure(row.text("dtype"))) {
+  if (!is_deepspeed || plan.state.zero != 0 || plan.precision.type != DataType::kBf16 ||
+      plan.replicas() == 1 || plan.training.lora_rank || is_pure(row.text("dtype"))) {
     return;
   }
-  plan.zero = 1;
+  plan.state.zero = 1;
   if (leaves_zero_open(row.text("zero_stage"))) {
     return row.assume("zero_stage: 1, as DeepSpeed divides states in bf16");
   }
-  plan.gradient_bytes = 4;
-  plan.separate_accumulation = true;
-  plan.free_gradients = false;
+  plan.update.gradient_bytes = 4;
+  plan.update.separate_accumulation = true;
+  plan.update.free_gradients = false;
   row.assume("zero_stage: 1, as DeepSpeed's BF16_Optimizer");
 }
 
@@ -605,16 +615,18 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
   read_attention(row, model, hardware.chip, plan);
   read_adapters(row, plan);
   read_tuning(row, model, software, plan);
-  plan.allow_idle_chips = plan.ranks() % hardware.chips_per_node != 0;
+  plan.mesh.allow_idle_chips = plan.ranks() % hardware.chips_per_node != 0;
   read_zero(row, plan);
-  if (plan.zero == 3) plan.gradient_bucket_parameters.reset();  // FSDP has no buckets
-  if (plan.zero == 2) plan.overlap_gradients = true;            // it always does
-  if (plan.zero != 3) {
-    plan.shared_master = plan.fsdp_copies = plan.save_gathered = plan.keep_root = false;
-    plan.prefetch = ParallelPlan{}.prefetch;
+  if (plan.state.zero == 3)
+    plan.messages.gradient_bucket_parameters.reset();       // FSDP has no buckets
+  if (plan.state.zero == 2) plan.overlap.gradients = true;  // it always does
+  if (plan.state.zero != 3) {
+    plan.buffers.shared_master = plan.buffers.fsdp_copies = plan.buffers.save_gathered =
+        plan.buffers.keep_root = false;
+    plan.state.prefetch = ParallelPlan{}.state.prefetch;
   }
   read_offload(row, plan);
-  if (plan.zero >= 2 || plan.lora_rank) plan.separate_accumulation = false;
+  if (plan.state.zero >= 2 || plan.training.lora_rank) plan.update.separate_accumulation = false;
   read_schedule(row, model.layers, plan);
   read_layout(row, model.layers, plan);
   read_type(row, plan);
@@ -624,9 +636,9 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
   if (software.recomputes_as_needed && model.experts.routed == 0) {
     recompute_as_needed(plan, guesses);
   }
-  if (software.recomputes_cudnn && plan.recompute == Recompute::kAlternate &&
-      plan.attention_library == AttentionLibrary::kCudnn) {
-    plan.recompute = Recompute::kAlternateMatmuls;
+  if (software.recomputes_cudnn && plan.recomputing.kind == Recompute::kAlternate &&
+      plan.kernels.attention_library == AttentionLibrary::kCudnn) {
+    plan.recomputing.kind = Recompute::kAlternateMatmuls;
   }
   read_overlap(row, plan);
   read_recipe(row, software, plan, guesses);
@@ -634,12 +646,13 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
   read_graphs(row, model, plan);
   read_dispatcher(row, plan);
   read_masks(row, model, plan);
-  if (plan.overlap_expert_parallel && plan.dp > 0 && plan.microbatches() == 1) {
-    plan.overlap_expert_parallel = false;
+  if (plan.overlap.expert_parallel && plan.mesh.dp > 0 && plan.microbatches() == 1) {
+    plan.overlap.expert_parallel = false;
     row.assume("overlap_expert_parallel: false, as one micro-batch has no other beside it");
   }
   // Padded to their capacity, experts have as many tokens in every layer.
-  if (plan.host_launch_cost && model.experts.capacity_factor > 0) plan.host_reads_counts = false;
+  if (plan.launches.host_launch_cost && model.experts.capacity_factor > 0)
+    plan.launches.host_reads_counts = false;
   return plan;
 }
 

@@ -125,9 +125,9 @@ std::optional<RematPolicy> remat_policy(const std::string& words) {
 }
 
 void set_policy(const RematPolicy& policy, ParallelPlan& plan) {
-  plan.recompute = policy.kept.empty() ? Recompute::kFull : Recompute::kAllBut;
-  plan.recompute_keep = policy.kept;
-  plan.offload_activations = policy.offloads;
+  plan.recomputing.kind = policy.kept.empty() ? Recompute::kFull : Recompute::kAllBut;
+  plan.recomputing.keep = policy.kept;
+  plan.offload.activations = policy.offloads;
 }
 
 // ---- Megatron ----
@@ -227,11 +227,11 @@ std::optional<SomeBlocks> some_blocks(std::string_view words) {
 }
 
 void recompute_some(const SomeBlocks& some, std::int64_t of_stage, ParallelPlan& plan) {
-  plan.recompute = Recompute::kFull;
+  plan.recomputing.kind = Recompute::kFull;
   const auto share =
       static_cast<std::int64_t>(std::llround(some.share * static_cast<double>(of_stage)));
   const std::int64_t layers = std::max<std::int64_t>(1, some.count.value_or(share));
-  if (layers < of_stage) plan.recompute_layers = layers;
+  if (layers < of_stage) plan.recomputing.layers = layers;
 }
 
 // ---- what is left open ----
@@ -311,15 +311,16 @@ std::vector<RecomputeGuess> by_one_word(RowReader& row, const std::string& words
     if (!selective &&
         !is_word_of(name, {"full", "fullac", "full_ac", "true", "checkpoint_activations", "all"}))
       continue;
-    plan.recompute = selective ? Recompute::kSelective : Recompute::kFull;
-    row.assume(fmt::format("recompute \"{}\": {}", row.text("recompute"), name_of(plan.recompute)));
+    plan.recomputing.kind = selective ? Recompute::kSelective : Recompute::kFull;
+    row.assume(
+        fmt::format("recompute \"{}\": {}", row.text("recompute"), name_of(plan.recomputing.kind)));
     return {};
   }
   // Whoever says no more than that activations are checkpointed checkpoints every block.
   constexpr std::array kChecks = {"checkpoint", "ckpt", "recompute", "remat"};
   if (std::ranges::any_of(kChecks, [&](const char* part) { return contains(words, part); })) {
-    plan.recompute = Recompute::kFull;
-    plan.offload_activations = contains(words, "offload");
+    plan.recomputing.kind = Recompute::kFull;
+    plan.offload.activations = contains(words, "offload");
     row.assume(fmt::format("recompute \"{}\": full", row.text("recompute")));
     return {};
   }
@@ -332,7 +333,7 @@ std::vector<RecomputeGuess> by_one_word(RowReader& row, const std::string& words
 std::vector<RecomputeGuess> read_recompute(RowReader& row, std::int64_t layers,
                                            ParallelPlan& plan) {
   const std::string_view text = row.text("recompute");
-  const std::string words = setting(in_small_letters(alternative_for(text, plan.type)));
+  const std::string words = setting(in_small_letters(alternative_for(text, plan.precision.type)));
   if (leaves_open(words)) return kinds(layers, plan);
   if (contains(words, "fraction of blocks not stated")) return fractions(layers, plan);
   const std::vector<std::string> names = without_recompute(names_in(words));
@@ -345,9 +346,9 @@ std::vector<RecomputeGuess> read_recompute(RowReader& row, std::int64_t layers,
     return {};
   }
   if (const auto offloaded = offloaded_layers(words)) {
-    plan.offload_activations = *offloaded > 0;
+    plan.offload.activations = *offloaded > 0;
     if (*offloaded > 0 && *offloaded < blocks_of_stage(layers, plan))
-      plan.offload_layers = offloaded;
+      plan.offload.layers = offloaded;
     return {};
   }
   const bool selective = is_word_of(first, {"selective", "sac"});
@@ -363,19 +364,19 @@ std::vector<RecomputeGuess> read_recompute(RowReader& row, std::int64_t layers,
     recompute_some({.share = 1.0 / static_cast<double>(*every)}, all, plan);  // torchtitan's option
   } else if (const auto some = some_blocks(words); some && !selective) {
     recompute_some(*some, all, plan);
-    plan.offload_activations = contains(words, "offload");
+    plan.offload.activations = contains(words, "offload");
   } else if (is_word_of(first, {"full", "yes", "true", "on", "1", "enabled", "all", "uniform"})) {
-    plan.recompute = Recompute::kFull;
-    plan.offload_activations = contains(words, "offload");
+    plan.recomputing.kind = Recompute::kFull;
+    plan.offload.activations = contains(words, "offload");
   } else if (by_ops) {
-    plan.recompute = Recompute::kAlternate;  // torchtitan: results of operations
+    plan.recomputing.kind = Recompute::kAlternate;  // torchtitan: results of operations
   } else if (selective && names.size() == 1) {
-    plan.recompute = Recompute::kSelective;
+    plan.recomputing.kind = Recompute::kSelective;
   } else if (const auto policy = remat_policy(words)) {
     set_policy(*policy, plan);
   } else if (const auto modules = recompute_modules(names); !modules.empty()) {
-    plan.recompute_modules = modules;
-    plan.recompute = Recompute::kSelective;
+    plan.recomputing.modules = modules;
+    plan.recomputing.kind = Recompute::kSelective;
   } else {
     return by_one_word(row, words, layers, plan);
   }
@@ -388,7 +389,7 @@ void recompute_as_needed(ParallelPlan& plan, std::vector<RecomputeGuess>& guesse
     kind = Recompute::kAllBut;
     keep = {KeptResult::kDown};
   };
-  leave_out(plan.recompute, plan.recompute_keep);
+  leave_out(plan.recomputing.kind, plan.recomputing.keep);
   for (RecomputeGuess& guess : guesses) leave_out(guess.kind, guess.keep);
 }
 

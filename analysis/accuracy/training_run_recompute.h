@@ -32,8 +32,8 @@ namespace stepsim {
 struct RecomputeGuess {
   std::string words;
   Recompute kind = Recompute::kNone;
-  std::optional<std::int64_t> layers{};  // ParallelPlan::recompute_layers
-  std::vector<KeptResult> keep{};        // ParallelPlan::recompute_keep
+  std::optional<std::int64_t> layers{};  // RecomputePlan::layers
+  std::vector<KeptResult> keep{};        // RecomputePlan::keep
 };
 
 // Sets the plan's keys for recompute and the offload of activations. Returns guesses, cheapest

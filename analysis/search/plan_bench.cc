@@ -57,19 +57,20 @@ ParallelPlan PlanBench::plan(std::uint64_t number) {
 }
 
 ParallelPlan PlanBench::settled(ParallelPlan plan) {
-  if (!plan.balanced || plan.pp < 1) return balanced(std::move(plan), place_.base.model);
-  const PipelineKey key{plan.pp, chunks_of(plan), placement_of(plan)};
+  if (!plan.pipeline.balanced || plan.mesh.pp < 1)
+    return balanced(std::move(plan), place_.base.model);
+  const PipelineKey key{plan.mesh.pp, chunks_of(plan), placement_of(plan)};
   {
     const std::scoped_lock lock(mutex_);
     if (const auto known = layouts_.find(key); known != layouts_.end()) {
-      plan.balanced = false;
-      plan.layout = known->second;
+      plan.pipeline.balanced = false;
+      plan.pipeline.layout = known->second;
       return plan;
     }
   }
   plan = balanced(std::move(plan), place_.base.model);
   const std::scoped_lock lock(mutex_);
-  layouts_.emplace(key, plan.layout);
+  layouts_.emplace(key, plan.pipeline.layout);
   return plan;
 }
 
@@ -141,7 +142,7 @@ Duration PlanBench::least_step() const {
   const bool drops = base.model.experts.capacity_factor > 0;
   if (drops || std::ranges::any_of(place_.space.dimensions(), may_differ)) return {};
   const double flops = static_cast<double>(place_.places.chips.size()) *
-                       base.cluster.chip.peak_of(base.plan.type).value();
+                       base.cluster.chip.peak_of(base.plan.precision.type).value();
   const double seconds = step_flops(base, AttentionFlops::kCausal) / flops;
   return Duration(static_cast<std::int64_t>(seconds * kPicosecondsPerSecond));
 }
@@ -149,7 +150,7 @@ Duration PlanBench::least_step() const {
 PlanBench::HardwareKey PlanBench::key_of(const ParallelPlan& plan) const {
   const std::optional<PowerLimit>& power = place_.base.cluster.chip.power;
   const bool differ = power && power->energy_spread > 0;
-  return {plan.offloads(), plan.sm_margin, differ ? plan.ranks() : 0};
+  return {plan.offloads(), plan.kernels.sm_margin, differ ? plan.ranks() : 0};
 }
 
 PlanBench::Hardware& PlanBench::hardware(const ParallelPlan& plan) {

@@ -28,8 +28,8 @@ std::string value_in(const ParallelPlan& plan, std::string_view key) {
 std::vector<std::string> orders_of(const ParallelPlan& plan) {
   std::vector<std::string> axes;
   std::string rest;
-  for (const auto& [name, ranks] : {std::pair{"cp", plan.cp}, std::pair{"dp", plan.dp},
-                                    std::pair{"pp", plan.pp}, std::pair{"tp", plan.tp}}) {
+  for (const auto& [name, ranks] : {std::pair{"cp", plan.mesh.cp}, std::pair{"dp", plan.mesh.dp},
+                                    std::pair{"pp", plan.mesh.pp}, std::pair{"tp", plan.mesh.tp}}) {
     if (ranks > 1) {
       axes.emplace_back(name);
     } else {
@@ -54,7 +54,7 @@ std::vector<std::string> maps_of(const ParallelPlan& plan, const Places& places)
       std::ranges::all_of(levels, [](const Level& level) { return level.name.size() == 1; });
   if (!is_torus || levels.size() < 2 || levels.size() > kMostLevels) return {};
   const std::pair<std::string_view, std::int64_t> axes[] = {
-      {"tp", plan.tp}, {"cp", plan.cp}, {"dp", plan.dp}, {"pp", plan.pp}};
+      {"tp", plan.mesh.tp}, {"cp", plan.mesh.cp}, {"dp", plan.mesh.dp}, {"pp", plan.mesh.pp}};
   constexpr std::size_t kAxesOfPlan = std::size(axes);
   std::size_t all = 1;
   for (std::size_t i = 0; i < levels.size(); ++i) all *= kAxesOfPlan;
@@ -283,25 +283,25 @@ std::vector<PlanMoves> moves_of(const ParallelPlan& plan, const ModelSpec& model
     all.push_back({.key = first.first, .moves = {{std::move(first), std::move(second)}}});
   };
   const std::vector<std::string> truths = {"false", "true"};
-  if (plan.map.empty()) add("order", orders_of(plan));
+  if (plan.mesh.map.empty()) add("order", orders_of(plan));
   add("map", maps_of(plan, places));
-  if (plan.tp > 1) {
+  if (plan.mesh.tp > 1) {
     add("sequence_parallel", truths);
     add("overlap_tensor", truths);
     add("tensor_chunks", {"1", "2", "4"});
     add("tensor_pieces", {"1", "4"});
-    if (plan.pp > 1) add("scatter_messages", truths);
+    if (plan.mesh.pp > 1) add("scatter_messages", truths);
   }
-  if (plan.cp > 1) add("cp_mode", {"zigzag_ring", "all_gather", "ulysses"});
+  if (plan.mesh.cp > 1) add("cp_mode", {"zigzag_ring", "all_gather", "ulysses"});
   if (plan.replicas() > 1) {
     add("overlap_gradients", truths);
     add("overlap_parameters", truths);
-    if (plan.zero == 3) {
+    if (plan.state.zero == 3) {
       add("reshard_after_forward", truths);
       add("prefetch", {"1", "2"});
     }
   }
-  if (model.experts.routed > 0 && plan.ep > 1) {
+  if (model.experts.routed > 0 && plan.mesh.ep > 1) {
     add("dispatch", {"all_to_all", "two_level"});
     add("overlap_expert_parallel", truths);
     add("overlap_shared_experts", truths);
@@ -312,7 +312,7 @@ std::vector<PlanMoves> moves_of(const ParallelPlan& plan, const ModelSpec& model
     add_pair({"offload_activations", "true"}, {"recompute", "none"});
   }
   add("offload_optimizer", truths);
-  if (plan.offload_optimizer) {
+  if (plan.offload.optimizer) {
     add("host_optimizer", truths);
   } else if (!is_settled("host_optimizer")) {
     add_pair({"offload_optimizer", "true"}, {"host_optimizer", "true"});

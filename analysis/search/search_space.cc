@@ -38,17 +38,17 @@ std::vector<std::string> powers_of_two(std::int64_t most) {
 }  // namespace
 
 ParallelPlan balanced(ParallelPlan plan, const ModelSpec& model) {
-  if (!plan.balanced) return plan;
-  plan.balanced = false;
-  if (plan.pp < 1 || stages_of(plan) > model.layers || stages_of(plan) < 1) return plan;
-  plan.layout = balanced_layout(plan, model);
+  if (!plan.pipeline.balanced) return plan;
+  plan.pipeline.balanced = false;
+  if (plan.mesh.pp < 1 || stages_of(plan) > model.layers || stages_of(plan) < 1) return plan;
+  plan.pipeline.layout = balanced_layout(plan, model);
   return plan;
 }
 
 std::vector<std::string> set_key(std::string_view key, std::string_view value, ParallelPlan& plan) {
   if (key == "layout" && value == "equal") {
-    plan.layout.clear();
-    plan.balanced = false;
+    plan.pipeline.layout.clear();
+    plan.pipeline.balanced = false;
     return {};
   }
   const AnyField* const field = find_key(key);
@@ -142,18 +142,18 @@ PlanOrReason SearchSpace::draft(std::uint64_t number, const ParallelPlan& base,
     set_key(dimensions_[i].key, dimensions_[i].values[digits[i]], plan);
   }
   if (derives_dp_) {
-    const std::int64_t others = plan.tp * plan.cp * plan.pp;
-    const std::int64_t left = chips - plan.ffn_chips;
+    const std::int64_t others = plan.mesh.tp * plan.mesh.cp * plan.mesh.pp;
+    const std::int64_t left = chips - plan.pass.ffn_chips;
     if (others < 1 || left < 1 || left % others != 0) {
       return refuse("chips",
                     "tp x cp x pp = " + std::to_string(others) + " does not divide the " +
                         std::to_string(left) + " chips",
                     {"tp", "cp", "pp", "ffn_chips"});
     }
-    plan.dp = left / others;
+    plan.mesh.dp = left / others;
   }
   const bool divides =
-      plan.pp >= 1 && model.layers % std::max<std::int64_t>(1, stages_of(plan)) == 0;
+      plan.mesh.pp >= 1 && model.layers % std::max<std::int64_t>(1, stages_of(plan)) == 0;
   for (std::size_t i = 0; i < dimensions_.size(); ++i) {
     const Dimension& dimension = dimensions_[i];
     if (!dimension.is_usual || digits[i] == 0) continue;
@@ -161,8 +161,8 @@ PlanOrReason SearchSpace::draft(std::uint64_t number, const ParallelPlan& base,
       return refuse("same as another", "another plan does the same", keys);
     };
     const bool needs_stages = dimension.key == "schedule" || dimension.key == "chunks";
-    if (needs_stages && plan.pp == 1) return same({"pp", dimension.key});
-    if (dimension.key == "layout" && (divides || plan.pp == 1)) {
+    if (needs_stages && plan.mesh.pp == 1) return same({"pp", dimension.key});
+    if (dimension.key == "layout" && (divides || plan.mesh.pp == 1)) {
       return same({"pp", "schedule", "chunks", dimension.key});
     }
     if (dimension.key == "zero" && plan.replicas() == 1) {
@@ -189,13 +189,14 @@ std::vector<std::string> usual_values(std::string_view key, const ModelSpec& mod
   constexpr std::int64_t kMostMicrobatch = 8;
   if (key == "tp") return divisors(chips, kMostTensor);
   if (key == "cp") {
-    return divisors(chips, std::clamp<std::int64_t>(base.sequence / kLeastTokens, 1, kMostContext));
+    return divisors(chips,
+                    std::clamp<std::int64_t>(base.batch.sequence / kLeastTokens, 1, kMostContext));
   }
   if (key == "dp") return divisors(chips, chips);
   if (key == "pp") return divisors(chips, std::max<std::int64_t>(1, model.layers));
   if (key == "ep") return divisors(std::max<std::int64_t>(1, model.experts.routed), chips);
   if (key == "zero") return {"0", "1", "2", "3"};
-  if (key == "microbatch") return powers_of_two(std::min(kMostMicrobatch, base.global_batch));
+  if (key == "microbatch") return powers_of_two(std::min(kMostMicrobatch, base.batch.global_batch));
   if (key == "recompute") return {"none", "selective", "full"};
   if (key == "schedule") return {"1f1b", "interleaved_1f1b", "zb_h1", "zbv_hand"};
   if (key == "chunks") return {"1", "2", "4"};
@@ -242,7 +243,7 @@ void add_value(std::string_view text, const std::string& option, Dimension& to,
   }
   for (std::string& value : values_of(text)) {
     ParallelPlan plan;
-    plan.pp = 1;
+    plan.mesh.pp = 1;
     for (std::string& message : set_key(to.key, value, plan)) {
       problems.push_back({option + " " + to.key, std::move(message)});
     }

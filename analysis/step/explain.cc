@@ -36,18 +36,19 @@ Exposure predicted_exposure(const FinishedRun& run, Axis axis, double whole, dou
   const double ideal = ideal_compute(run);
   if (axis == Axis::kPipeline) return {0, "G1", "messages are taken to be free"};
   if (axis == Axis::kData) {
-    const bool sharded = plan.zero == 3;
-    const double behind = sharded ? ideal : plan.overlap_gradients ? 2 * ideal / 3 : 0;
+    const bool sharded = plan.state.zero == 3;
+    const double behind = sharded ? ideal : plan.overlap.gradients ? 2 * ideal / 3 : 0;
     return {
         std::max(0.0, whole - behind), sharded ? "E2" : "E1",
         fmt::format("V / W = {}, hidden behind {} of arithmetic{}", seconds_text(whole),
                     seconds_text(behind), sharded ? "" : " (the backward's, all micro-batches)")};
   }
-  if (axis == Axis::kContext && plan.cp_mode != ContextMode::kAllGather &&
-      plan.cp_mode != ContextMode::kUlysses) {
+  if (axis == Axis::kContext && plan.tensor.cp_mode != ContextMode::kAllGather &&
+      plan.tensor.cp_mode != ContextMode::kUlysses) {
     // Attention takes tokens / limit times as long as the rotation.
     const double limit = rotation_limit(run);
-    const double tokens = static_cast<double>(plan.sequence) / static_cast<double>(plan.cp);
+    const double tokens =
+        static_cast<double>(plan.batch.sequence) / static_cast<double>(plan.mesh.cp);
     const double left = limit > 0 ? std::max(0.0, 1 - tokens / limit) : 1;
     return {left * whole, "E23",
             fmt::format("V / W = {}; attention over {:.0f} tokens a chip hides {}",
@@ -143,7 +144,7 @@ Explanation explain(const FinishedRun& run) {
   const std::vector<ExplainedRole> roles = roles_of(run);
   Explanation explanation;
   explanation.traffic = explain_traffic(run, roles);
-  const bool generates = run.experiment.plan.inference == Inference::kDecode;
+  const bool generates = run.experiment.plan.pass.inference == Inference::kDecode;
   explanation.parts.push_back(generates ? explain_generation(run, roles)
                                         : explain_compute(run, roles));
   double work = explanation.parts.front().predicted;
@@ -155,7 +156,7 @@ Explanation explain(const FinishedRun& run) {
     explanation.parts.push_back(std::move(part));
   }
   if (run.experiment.plan.splits_ffn()) explanation.parts.push_back(explain_turns(run));
-  if (run.experiment.plan.pp > 1) explanation.parts.push_back(explain_bubble(run, work));
+  if (run.experiment.plan.mesh.pp > 1) explanation.parts.push_back(explain_bubble(run, work));
   if (run.result.breakdown.idle.count() > 0) explanation.parts.push_back(explain_idle(run));
 
   ExplainedPart& step = explanation.step;

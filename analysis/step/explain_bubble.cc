@@ -39,9 +39,10 @@ std::vector<double> busy_by_stage(const FinishedRun& run) {
 PublishedBubble published_bubble(const FinishedRun& run) {
   const ParallelPlan& plan = run.experiment.plan;
   PublishedBubble bubble;
-  if (plan.pp == 1 || plan.own_schedule || plan.optimal_schedule) return bubble;
-  const ScheduleRequest request{.name = plan.schedule,
-                                .stages = plan.pp,
+  if (plan.mesh.pp == 1 || plan.pipeline.own_schedule || plan.pipeline.optimal_schedule)
+    return bubble;
+  const ScheduleRequest request{.name = plan.pipeline.schedule,
+                                .stages = plan.mesh.pp,
                                 .microbatches = plan.microbatches(),
                                 .chunks = chunks_of(plan)};
   if (!check(request).empty()) return bubble;
@@ -51,10 +52,10 @@ PublishedBubble published_bubble(const FinishedRun& run) {
       static_cast<double>(request.costs.all() * request.microbatches * chunks_of(plan));
   bubble.ratio =
       static_cast<double>(formula->numerator) / (static_cast<double>(formula->denominator) * work);
-  bubble.formula = published(plan.schedule).formula_id;
+  bubble.formula = published(plan.pipeline.schedule).formula_id;
   bubble.text = fmt::format("{}: {} with {} stages and {} micro-batches is {:.4g} of the work",
-                            name_of(plan.schedule), formula->text, plan.pp, plan.microbatches(),
-                            bubble.ratio);
+                            name_of(plan.pipeline.schedule), formula->text, plan.mesh.pp,
+                            plan.microbatches(), bubble.ratio);
   return bubble;
 }
 

@@ -55,15 +55,16 @@ class LimitFinder {
   }
 
   double tokens_of_microbatch() const {
-    if (!plan_.is_inference()) return static_cast<double>(plan_.microbatch_size * plan_.sequence);
+    if (!plan_.is_inference())
+      return static_cast<double>(plan_.batch.microbatch_size * plan_.batch.sequence);
     return static_cast<double>(plan_.tokens()) / static_cast<double>(count_of_microbatches(plan_));
   }
   double tokens_of_replica() const {
     const auto microbatches = static_cast<double>(plan_.microbatches());
-    return tokens_of_microbatch() * (plan_.zero == 3 ? 1 : microbatches);
+    return tokens_of_microbatch() * (plan_.state.zero == 3 ? 1 : microbatches);
   }
   double tokens_of_chip() const {
-    return static_cast<double>(plan_.global_batch * plan_.sequence) /
+    return static_cast<double>(plan_.batch.global_batch * plan_.batch.sequence) /
            static_cast<double>(plan_.ranks());
   }
   double bandwidth(Axis axis) const {
@@ -75,18 +76,18 @@ class LimitFinder {
     const double limit =
         value_of("A6", {{"C", peak_}, {"W", run_.cluster.chip.memory_bandwidth.value()}});
     add("A6", "matmuls: bound by arithmetic, in tokens of a micro-batch,", limit,
-        tokens_of_microbatch() / static_cast<double>(plan_.cp), true);
+        tokens_of_microbatch() / static_cast<double>(plan_.mesh.cp), true);
   }
 
   void data() {
     const double passes = bandwidth(Axis::kData);
     if (passes == 0) return;
-    const std::string_view unit =
-        plan_.zero == 3 ? "tokens of a replica and micro-batch" : "tokens of a replica and step";
+    const std::string_view unit = plan_.state.zero == 3 ? "tokens of a replica and micro-batch"
+                                                        : "tokens of a replica and step";
     if (model_.experts.routed > 0) {
       // A rank reduces the gradients of its own experts only.
       const double experts =
-          static_cast<double>(model_.experts.routed) / static_cast<double>(plan_.ep);
+          static_cast<double>(model_.experts.routed) / static_cast<double>(plan_.mesh.ep);
       const double limit = value_of("E12", {{"E", experts},
                                             {"k", static_cast<double>(model_.experts.visited())},
                                             {"C", peak_},
@@ -110,14 +111,14 @@ class LimitFinder {
     const double axis = bandwidth(Axis::kTensor);
     if (axis == 0 || width() == 0) return;
     add("E4", "tp: compute-bound if its communication is hidden, in ways,",
-        value_of("E4", {{"F", width()}, {"W", axis}, {"C", peak_}}), static_cast<double>(plan_.tp),
-        false);
+        value_of("E4", {{"F", width()}, {"W", axis}, {"C", peak_}}),
+        static_cast<double>(plan_.mesh.tp), false);
   }
 
   void mixed() {
     const double weights = bandwidth(Axis::kData);
     const double activations = bandwidth(Axis::kTensor);
-    if (weights == 0 || activations == 0 || width() == 0 || plan_.zero != 3) return;
+    if (weights == 0 || activations == 0 || width() == 0 || plan_.state.zero != 3) return;
     // E8 has one W for both. M counts the axes of each, so it includes their bandwidth.
     const double limit =
         value_of("E8", {{"C", peak_}, {"W", weights}, {"F", width()}}) * weights / activations;
@@ -130,13 +131,13 @@ class LimitFinder {
     const double limit = rotation_limit(run_);
     if (limit == 0) return;
     add("E23", "cp: keys and values hide, in tokens a chip of a sequence,", limit,
-        static_cast<double>(plan_.sequence) / static_cast<double>(plan_.cp), true);
+        static_cast<double>(plan_.batch.sequence) / static_cast<double>(plan_.mesh.cp), true);
   }
 
   // Applies only beyond one node. The width is that of one expert.
   void experts() {
     const double passes = bandwidth(Axis::kExpert);
-    const auto ways = static_cast<double>(plan_.ep);
+    const auto ways = static_cast<double>(plan_.mesh.ep);
     const auto node = static_cast<double>(chips_per_node(run_.cluster.places));
     if (passes == 0 || ways <= node) return;
     const double limit =
@@ -150,15 +151,16 @@ class LimitFinder {
   }
 
   void pipeline() {
-    if (plan_.pp == 1) return;
-    const double share = value_of(
-        "G1.fraction",
-        {{"P", static_cast<double>(plan_.pp)}, {"m", static_cast<double>(plan_.microbatches())}});
+    if (plan_.mesh.pp == 1) return;
+    const double share =
+        value_of("G1.fraction", {{"P", static_cast<double>(plan_.mesh.pp)},
+                                 {"m", static_cast<double>(plan_.microbatches())}});
     add("G1.fraction",
         fmt::format("pp: a bubble of at most a tenth ({:.1f} % with yours, if it is 1F1B), in "
                     "micro-batches,",
                     100 * share),
-        9 * static_cast<double>(plan_.pp - 1), static_cast<double>(plan_.microbatches()), true);
+        9 * static_cast<double>(plan_.mesh.pp - 1), static_cast<double>(plan_.microbatches()),
+        true);
   }
 
   const FinishedRun& run_;
@@ -175,11 +177,11 @@ double rotation_limit(const FinishedRun& run) {
   const ModelSpec& model = run.experiment.model;
   const Communicator* const communicator = find_communicator(run.graph, Axis::kContext);
   const bool has_attention = model.kind != ModelKind::kMlpStack && model.heads > 0;
-  if (communicator == nullptr || !has_attention || plan.cp_mode == ContextMode::kAllGather ||
-      plan.cp_mode == ContextMode::kUlysses) {
+  if (communicator == nullptr || !has_attention || plan.tensor.cp_mode == ContextMode::kAllGather ||
+      plan.tensor.cp_mode == ContextMode::kUlysses) {
     return 0;
   }
-  const bool unbalanced = model.causal && plan.cp_mode == ContextMode::kRing;
+  const bool unbalanced = model.causal && plan.tensor.cp_mode == ContextMode::kRing;
   return value_of("E23",
                   {{"C", run.metrics.peak_per_chip.value()},
                    {"W", group_bandwidth(run, *communicator)},

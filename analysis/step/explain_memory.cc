@@ -67,7 +67,7 @@ class Memory {
   void state() {
     const auto experts = static_cast<double>(expert_parameter_count(model_));
     const double dense = static_cast<double>(parameter_count(model_)) - experts;
-    const auto stages = static_cast<double>(plan_.pp);
+    const auto stages = static_cast<double>(plan_.mesh.pp);
     const auto add_state = [&](MemoryCategory category, std::int64_t bytes, bool divided,
                                const char* formula) {
       if (bytes == 0) return;
@@ -75,8 +75,8 @@ class Memory {
         return parameters / (static_cast<double>(ways * (divided ? replicas : 1)) * stages);
       };
       const double parameters =
-          (of_experts_alone() ? 0 : over(dense, plan_.tp, plan_.sharded_over())) +
-          (of_attention_alone() ? 0 : over(experts, plan_.ep * plan_.etp, plan_.edp()));
+          (of_experts_alone() ? 0 : over(dense, plan_.mesh.tp, plan_.sharded_over())) +
+          (of_attention_alone() ? 0 : over(experts, plan_.mesh.ep * plan_.mesh.etp, plan_.edp()));
       const double predicted = static_cast<double>(bytes) * parameters;
       std::string text =
           fmt::format("{} bytes a parameter / (tp x pp{}){}", bytes, divided ? " x dp" : "",
@@ -86,22 +86,23 @@ class Memory {
         text = fmt::format("{} bytes a parameter of experts / (ep x etp)", bytes);
       ExplainedPart& part = add(category, formula, std::move(text), predicted);
       const char* cause = "not a mean stage: embedding, head, padding";
-      if (category == MemoryCategory::kGradients && plan_.free_gradients) {
+      if (category == MemoryCategory::kGradients && plan_.update.free_gradients) {
         cause = "gradients that no backward has made yet at this moment";
-      } else if (category == MemoryCategory::kGradients && plan_.zero == 3) {
+      } else if (category == MemoryCategory::kGradients && plan_.state.zero == 3) {
         cause = "gradients of up to two layers are whole until they are reduced";
-      } else if (category == MemoryCategory::kOptimizer && plan_.offload_optimizer) {
+      } else if (category == MemoryCategory::kOptimizer && plan_.offload.optimizer) {
         cause = "on the host, but for two buckets at a time";
       }
       add_cause(part.causes, cause, part.simulated - predicted,
                 std::max(part.simulated, predicted));
     };
-    add_state(MemoryCategory::kParameters, size_of(plan_.weights()).value(), plan_.zero == 3, "F7");
+    add_state(MemoryCategory::kParameters, size_of(plan_.weights()).value(), plan_.state.zero == 3,
+              "F7");
     if (plan_.is_inference()) return;
-    add_state(MemoryCategory::kGradients, plan_.held_gradient_bytes(), plan_.zero >= 2, "F7");
+    add_state(MemoryCategory::kGradients, plan_.held_gradient_bytes(), plan_.state.zero >= 2, "F7");
     add_state(MemoryCategory::kOptimizer,
-              plan_.optimizer == Optimizer::kNone ? 0 : plan_.optimizer_bytes, plan_.zero >= 1,
-              "F7.optimizer");
+              plan_.training.optimizer == Optimizer::kNone ? 0 : plan_.update.optimizer_bytes,
+              plan_.state.zero >= 1, "F7.optimizer");
   }
 
   // Layers of the stage x micro-batches in flight x bytes that a layer keeps.
@@ -109,11 +110,11 @@ class Memory {
     const std::uint32_t stage = run_.graph.ranks[run_.result.peak_rank.index()].pp;
     double times = 0;
     std::string text;
-    if (!plan_.own_schedule && !plan_.optimal_schedule &&
-        plan_.schedule == ScheduleName::kOneForwardOneBackward) {
+    if (!plan_.pipeline.own_schedule && !plan_.pipeline.optimal_schedule &&
+        plan_.pipeline.schedule == ScheduleName::kOneForwardOneBackward) {
       const auto layers =
           static_cast<double>(layers_of(plan_, static_cast<std::int64_t>(stage), model_.layers));
-      const double in_flight = value_of("G3", {{"P", static_cast<double>(plan_.pp)},
+      const double in_flight = value_of("G3", {{"P", static_cast<double>(plan_.mesh.pp)},
                                                {"m", static_cast<double>(plan_.microbatches())},
                                                {"p", static_cast<double>(stage)}});
       times = layers * in_flight;
@@ -136,14 +137,14 @@ class Memory {
       rest(MemoryCategory::kActivations, "activations of layers without attention");
       return;
     }
-    const std::int64_t tokens = plan_.sequence / plan_.cp;
-    const FormulaValues shape = {{"b", static_cast<double>(plan_.microbatch_size)},
+    const std::int64_t tokens = plan_.batch.sequence / plan_.mesh.cp;
+    const FormulaValues shape = {{"b", static_cast<double>(plan_.batch.microbatch_size)},
                                  {"s", static_cast<double>(tokens)},
                                  {"h", static_cast<double>(model_.hidden)},
                                  {"N", static_cast<double>(model_.heads)},
-                                 {"t", static_cast<double>(plan_.tp)}};
-    const bool divided = plan_.sequence_parallel || plan_.tp == 1;
-    const bool full = plan_.recompute == Recompute::kFull;
+                                 {"t", static_cast<double>(plan_.mesh.tp)}};
+    const bool divided = plan_.tensor.sequence_parallel || plan_.mesh.tp == 1;
+    const bool full = plan_.recomputing.kind == Recompute::kFull;
     const char* formula = full ? "H2.full" : divided ? "H2.sequence" : "H2";
     FormulaValues used = shape;
     if (full) {
@@ -165,19 +166,20 @@ class Memory {
     }
     const char* rest = full ? "the layer that is being recomputed, embedding and loss"
                             : "the model's own layers (gates, grouped heads), embedding and loss";
-    if (!full && plan_.recompute != Recompute::kNone) {
+    if (!full && plan_.recomputing.kind != Recompute::kNone) {
       rest = "recomputed parts are not kept; the model's own layers, embedding and loss";
     }
-    if (plan_.offload_activations) rest = "on the host, but for two blocks at a time";
+    if (plan_.offload.activations) rest = "on the host, but for two blocks at a time";
     add_cause(part.causes, rest, part.simulated - predicted - known, scale);
   }
 
   void stack_activations(double times, const std::string& text) {
-    const auto tokens = static_cast<double>(plan_.microbatch_size * plan_.sequence);
+    const auto tokens = static_cast<double>(plan_.batch.microbatch_size * plan_.batch.sequence);
     const double inputs = static_cast<double>(model_.hidden) /
-                          static_cast<double>(plan_.sequence_parallel ? plan_.tp : 1);
-    const double made = static_cast<double>(model_.intermediate) / static_cast<double>(plan_.tp);
-    const double predicted = times * tokens * (inputs + made) * mean_bytes_of(plan_.type);
+                          static_cast<double>(plan_.tensor.sequence_parallel ? plan_.mesh.tp : 1);
+    const double made =
+        static_cast<double>(model_.intermediate) / static_cast<double>(plan_.mesh.tp);
+    const double predicted = times * tokens * (inputs + made) * mean_bytes_of(plan_.precision.type);
     ExplainedPart& part = add(MemoryCategory::kActivations, "", "tokens (D + F)" + text, predicted);
     add_cause(part.causes, "recompute and the order of the schedule", part.simulated - predicted,
               std::max(part.simulated, predicted));
@@ -200,18 +202,18 @@ class Memory {
   }
 
   void gathered() {
-    if (plan_.zero != 3) return;
+    if (plan_.state.zero != 3) return;
     const auto experts = static_cast<double>(expert_parameter_count(model_));
     const double dense = static_cast<double>(parameter_count(model_)) - experts;
     // Returns the share of the model's parameters that tensor and expert parallelism leave on a
     // rank. Experts with one replica are not divided, so they are not gathered.
     const double parameters =
-        dense / static_cast<double>(plan_.tp) +
-        (plan_.edp() > 1 ? experts / static_cast<double>(plan_.ep * plan_.etp) : 0);
+        dense / static_cast<double>(plan_.mesh.tp) +
+        (plan_.edp() > 1 ? experts / static_cast<double>(plan_.mesh.ep * plan_.mesh.etp) : 0);
     const auto layers = static_cast<double>(model_.layers);
-    const double blocks = plan_.reshard_after_forward
-                              ? 1.0 + plan_.prefetch
-                              : std::ceil(layers / static_cast<double>(plan_.pp));
+    const double blocks = plan_.state.reshard_after_forward
+                              ? 1.0 + plan_.state.prefetch
+                              : std::ceil(layers / static_cast<double>(plan_.mesh.pp));
     const double predicted = value_of("F8", {{"P", parameters}, {"L", layers}, {"blocks", blocks}});
     ExplainedPart& part =
         add(MemoryCategory::kGatheredParameters, "F8",

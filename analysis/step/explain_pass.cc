@@ -52,7 +52,7 @@ double weights_read(const ModelSpec& model, const ParallelPlan& plan) {
       std::int64_t{model.tied_embeddings ? 1 : 2} * model.vocabulary * model.hidden;
   const std::int64_t times = count_of_microbatches(plan);
   const std::int64_t parameters =
-      plan.dp * (tables + times * (others - tables)) + plan.edp() * times * experts;
+      plan.mesh.dp * (tables + times * (others - tables)) + plan.edp() * times * experts;
   return static_cast<double>(parameters) * mean_bytes_of(plan.weights());
 }
 
@@ -61,7 +61,7 @@ double weights_read(const ModelSpec& model, const ParallelPlan& plan) {
 ExplainedPart explain_generation(const FinishedRun& run, const std::vector<ExplainedRole>& roles) {
   const ParallelPlan& plan = run.experiment.plan;
   const ModelSpec& model = run.experiment.model;
-  const auto requests = static_cast<double>(plan.global_batch);
+  const auto requests = static_cast<double>(plan.batch.global_batch);
   const auto chips = static_cast<double>(run.metrics.chips);
   const double cache = static_cast<double>(run.metrics.pass->cache.value());
   const double bandwidth = run.cluster.chip.memory_bandwidth.value();

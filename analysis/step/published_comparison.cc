@@ -6,8 +6,8 @@ namespace {
 double flops_per_chip(const Experiment& experiment, const StepMetrics& metrics,
                       AttentionFlops convention) {
   const ParallelPlan& plan = experiment.plan;
-  const double flops = model_flops(experiment.model, plan.global_batch, plan.sequence, convention,
-                                   plan.document_length);
+  const double flops = model_flops(experiment.model, plan.batch.global_batch, plan.batch.sequence,
+                                   convention, plan.batch.document_length);
   return flops / to_seconds(metrics.step_time) / static_cast<double>(metrics.chips);
 }
 

@@ -21,8 +21,8 @@ std::string plan_settings(const ParallelPlan& plan) {
   ParallelPlan nothing_set;
   if (plan.is_inference()) {
     // What a pass leaves out is not what training leaves out, so these are always shown.
-    nothing_set.sequence_parallel = !plan.sequence_parallel;
-    if (plan.cp > 1) nothing_set.cp_mode = ContextMode::kUlysses;
+    nothing_set.tensor.sequence_parallel = !plan.tensor.sequence_parallel;
+    if (plan.mesh.cp > 1) nothing_set.tensor.cp_mode = ContextMode::kUlysses;
   }
   std::string text;
   if (!plan.software.empty()) text = "software " + plan.software;

@@ -96,7 +96,7 @@ ServingResult serve_with_passes(const Laboratory& laboratory, const RequestList&
   ExperimentOptions simulation;
   simulation.fidelities = {laboratory.fidelity};
   PassTimes times(pass, std::move(cluster), simulation);
-  SimulatedStepCost decode(times, pass.plan.dp);
+  SimulatedStepCost decode(times, pass.plan.mesh.dp);
   std::int64_t prompts = 0;
   for (const Request& request : list.requests) prompts += request.input_tokens;
   ServingOptions options;

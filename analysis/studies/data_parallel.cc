@@ -37,9 +37,9 @@ double gather(double axes) {
 
 StackStep step_of(std::int64_t tokens, std::int64_t layers, int zero) {
   StackStep step{.layers = layers, .tokens = tokens, .map = "dp:x+y+z"};
-  step.plan.dp = kRingChips;
-  step.plan.zero = zero;
-  step.plan.gradient_bytes = 2;
+  step.plan.mesh.dp = kRingChips;
+  step.plan.state.zero = zero;
+  step.plan.update.gradient_bytes = 2;
   return step;
 }
 
@@ -95,7 +95,7 @@ std::vector<StudyRow> data_parallel_rows() {
   // The all-reduces run one after another once the backward has ended, so the terms add: 3 L c + 2
   // L a.
   StackStep late = step_of(850, 32, 0);
-  late.plan.overlap_gradients = false;
+  late.plan.overlap.gradients = false;
   add("unoverlapped", "850 tokens a chip, reduced after the backward",
       "nothing hides the all-reduces: the terms add",
       data_parallel_row(late, 32 * (3 * knee + 2 * a)));
@@ -305,7 +305,7 @@ std::vector<StudyRow> sharded_rows() {
   // so both take 2 a: L (2 a + 2 c). The first gather and the last reduce-scatter are alone, which
   // saves a each. Together: 3 L (a + c).
   StackStep late = step_of(850, 32, 3);
-  late.plan.prefetch = 0;
+  late.plan.state.prefetch = 0;
   const double by_hand = 3 * 32 * (a + forward_math(850));
   add("no-prefetch", "850 tokens a chip, gathered when needed",
       "a gather that starts when its layer should hides behind nothing", late, by_hand, by_hand);
@@ -340,7 +340,7 @@ std::vector<Sweep> sharded_sweeps() {
   sweep.curves.push_back({.label = "gathered when needed",
                           .simulate = [](const Laboratory& laboratory, double tokens) {
                             StackStep step = step_of(static_cast<std::int64_t>(tokens), 32, 3);
-                            step.plan.prefetch = 0;
+                            step.plan.state.prefetch = 0;
                             return seconds(laboratory, step);
                           }});
   return {sweep};

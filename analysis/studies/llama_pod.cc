@@ -40,11 +40,11 @@ StackStep llama_step(const LlamaMesh& mesh, double chunks) {
                  .layers = static_cast<std::int64_t>(kLlamaLayers),
                  .tokens = static_cast<std::int64_t>(kLlamaTokens) * mesh.tensor,
                  .map = mesh.map};
-  step.plan.dp = mesh.fsdp;
-  step.plan.tp = mesh.tensor;
-  step.plan.zero = 3;
-  step.plan.gradient_bytes = 2;
-  step.plan.tensor_chunks = static_cast<std::int64_t>(chunks);
+  step.plan.mesh.dp = mesh.fsdp;
+  step.plan.mesh.tp = mesh.tensor;
+  step.plan.state.zero = 3;
+  step.plan.update.gradient_bytes = 2;
+  step.plan.pieces.tensor_chunks = static_cast<std::int64_t>(chunks);
   return step;
 }
 
@@ -129,16 +129,16 @@ double seconds(const Laboratory& laboratory, const LlamaRun& llama) {
   Cluster cluster = ideal_v5p(llama.slice);
   cluster.chip = llama.chip;
   ParallelPlan plan;
-  plan.dp = llama.fsdp;
-  plan.tp = llama.tensor;
-  plan.zero = 3;
-  plan.gradient_bytes = 2;
-  plan.tensor_chunks = llama.chunks;
-  plan.optimizer = Optimizer::kNone;
-  plan.global_batch = llama.fsdp;
-  plan.sequence = static_cast<std::int64_t>(kLlamaTokens) * llama.tensor;
-  plan.map = {{.axis = PlanAxis::kData, .levels = llama.fsdp_levels}};
-  if (llama.tensor > 1) plan.map.push_back({.axis = PlanAxis::kTensor, .levels = {"z"}});
+  plan.mesh.dp = llama.fsdp;
+  plan.mesh.tp = llama.tensor;
+  plan.state.zero = 3;
+  plan.update.gradient_bytes = 2;
+  plan.pieces.tensor_chunks = llama.chunks;
+  plan.training.optimizer = Optimizer::kNone;
+  plan.batch.global_batch = llama.fsdp;
+  plan.batch.sequence = static_cast<std::int64_t>(kLlamaTokens) * llama.tensor;
+  plan.mesh.map = {{.axis = PlanAxis::kData, .levels = llama.fsdp_levels}};
+  if (llama.tensor > 1) plan.mesh.map.push_back({.axis = PlanAxis::kTensor, .levels = {"z"}});
   return to_seconds(simulate(laboratory, model, plan, cluster).step_time);
 }
 

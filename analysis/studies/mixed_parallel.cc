@@ -44,11 +44,11 @@ StackStep pod_step(double tokens, std::int64_t ways, double chunks) {
                  .map = "dp:x+y/tp:z",
                  .slice = {4, 4, static_cast<int>(ways)}};
   if (ways == 12) step.mlp_width = 32772;  // a multiple of 12, one part in 8,192 larger
-  step.plan.dp = static_cast<std::int64_t>(kFsdp);
-  step.plan.tp = ways;
-  step.plan.zero = 3;
-  step.plan.gradient_bytes = 2;
-  step.plan.tensor_chunks = static_cast<std::int64_t>(chunks);
+  step.plan.mesh.dp = static_cast<std::int64_t>(kFsdp);
+  step.plan.mesh.tp = ways;
+  step.plan.state.zero = 3;
+  step.plan.update.gradient_bytes = 2;
+  step.plan.pieces.tensor_chunks = static_cast<std::int64_t>(chunks);
   return step;
 }
 

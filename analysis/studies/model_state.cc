@@ -24,9 +24,9 @@ constexpr double kStateParameters = 2.0 * kLayers * kWidth * kMlpWidth;
 StackStep replicas(std::int64_t ranks, int zero) {
   StackStep step{.mlp_width = kMlpWidth, .layers = kLayers, .tokens = 128};
   step.slice = ranks == 64 ? std::vector<int>{4, 4, 4} : std::vector<int>{static_cast<int>(ranks)};
-  step.plan.dp = ranks;
-  step.plan.zero = zero;
-  step.plan.gradient_bytes = 2;
+  step.plan.mesh.dp = ranks;
+  step.plan.state.zero = zero;
+  step.plan.update.gradient_bytes = 2;
   return step;
 }
 
@@ -77,7 +77,7 @@ void add_sent(std::vector<StudyRow>& rows, const ZeroStage& zero, std::int64_t r
   // 2 + 2 if weights are gathered twice.
   const double wide = zero.stage == 0 ? 8.0 / 4 : zero.stage < 3 ? 6.0 / 4 : 8.0 / 6;
   StackStep step = replicas(ranks, zero.stage);
-  step.plan.gradient_bytes = 4;
+  step.plan.update.gradient_bytes = 4;
   row("sent-fp32-" + name, "the same with gradients in fp32, " + text, wide - 1,
       "gradients are reduced in twice the bytes that the formula counts", step);
 }
@@ -112,7 +112,7 @@ std::vector<StudyRow> zero_rows() {
   // If one layer is gathered ahead, two are whole at a time.
   for (const int prefetch : {1, 0}) {
     StackStep step = replicas(64, 3);
-    step.plan.prefetch = prefetch;
+    step.plan.state.prefetch = prefetch;
     rows.push_back(
         {.id = "gathered-prefetch" + std::to_string(prefetch),
          .formula = "F8",
@@ -129,7 +129,7 @@ std::vector<StudyRow> zero_rows() {
   // If weights are not divided again after the forward, they are gathered once per step: 2 passes
   // of the 3. All 80 layers are then whole at the end of the forward.
   StackStep kept = replicas(8, 3);
-  kept.plan.reshard_after_forward = false;
+  kept.plan.state.reshard_after_forward = false;
   rows.push_back(
       {.id = "sent-zero3-kept-n8",
        .formula = "F5",
@@ -166,10 +166,10 @@ StackStep in_pipeline(int zero) {
   StackStep step{.width = 4096, .mlp_width = 16384, .layers = 16, .tokens = 512};
   step.microbatches = kStateMicrobatches;
   step.slice = {8, 8, 8};
-  step.plan.pp = kPipelineStages;
-  step.plan.dp = kReplicas;
-  step.plan.zero = zero;
-  step.plan.gradient_bytes = 2;
+  step.plan.mesh.pp = kPipelineStages;
+  step.plan.mesh.dp = kReplicas;
+  step.plan.state.zero = zero;
+  step.plan.update.gradient_bytes = 2;
   return step;
 }
 
@@ -236,7 +236,7 @@ std::vector<StudyRow> pipeline_rows() {
                          "1F1B's messages, have nothing to hide behind",
                   .simulate = [](const Laboratory& laboratory) {
                     StackStep step = in_pipeline(1);
-                    step.plan.overlap_gradients = false;
+                    step.plan.overlap.gradients = false;
                     return seconds(laboratory, step);
                   }});
   return rows;

@@ -31,10 +31,10 @@ constexpr double kSequenceTokens = 4096;
 
 StackStep recomputed(std::int64_t tp, bool sequence_parallel, Recompute recompute) {
   StackStep step{.layers = 8, .tokens = static_cast<std::int64_t>(kSequenceTokens), .slice = {8}};
-  step.plan.tp = tp;
-  step.plan.dp = 8 / tp;
-  step.plan.sequence_parallel = sequence_parallel;
-  step.plan.recompute = recompute;
+  step.plan.mesh.tp = tp;
+  step.plan.mesh.dp = 8 / tp;
+  step.plan.tensor.sequence_parallel = sequence_parallel;
+  step.plan.recomputing.kind = recompute;
   return step;
 }
 
@@ -96,8 +96,8 @@ void add_recompute_bubble(std::vector<StudyRow>& rows) {
   const auto bubble = [](Recompute recompute, bool of_the_whole) {
     return [=](const Laboratory& laboratory) {
       StackStep step{.layers = 8, .tokens = static_cast<std::int64_t>(kSequenceTokens)};
-      step.plan.pp = static_cast<std::int64_t>(kStages);
-      step.plan.recompute = recompute;
+      step.plan.mesh.pp = static_cast<std::int64_t>(kStages);
+      step.plan.recomputing.kind = recompute;
       step.microbatches = static_cast<std::int64_t>(kMicrobatches);
       Cluster cluster = ring_of(4, Bandwidth(1e18));
       cluster.chip = ideal_v5p({4}).chip;
@@ -216,11 +216,11 @@ StackStep recipe(std::int64_t tp) {
                  .layers = kBookDepth,
                  .tokens = static_cast<std::int64_t>(kSequenceTokens),
                  .microbatches = static_cast<std::int64_t>(kRecipeMicrobatches)};
-  step.plan.tp = tp;
-  step.plan.pp = static_cast<std::int64_t>(kRecipeStages);
-  step.plan.dp = 64 / tp;
-  step.plan.zero = 1;
-  step.plan.gradient_bytes = 2;
+  step.plan.mesh.tp = tp;
+  step.plan.mesh.pp = static_cast<std::int64_t>(kRecipeStages);
+  step.plan.mesh.dp = 64 / tp;
+  step.plan.state.zero = 1;
+  step.plan.update.gradient_bytes = 2;
   step.optimizer = true;
   return step;
 }
@@ -268,7 +268,7 @@ StudyRow across_nodes(AlgorithmChoice algorithm, double passes) {
             StackStep step{.mlp_width = static_cast<std::int64_t>(kBookWidth),
                            .layers = 8,
                            .tokens = static_cast<std::int64_t>(kSequenceTokens)};
-            step.plan.tp = 16;
+            step.plan.mesh.tp = 16;
             step.tensor_algorithm = algorithm;
             return to_seconds(run(laboratory, step, a100_nodes(2)).step_time);
           }};

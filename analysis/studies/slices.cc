@@ -59,10 +59,10 @@ Cluster cluster_of(const Slices& shape) {
 StackStep sliced_step(const Slices& shape, double tokens) {
   const auto chips = static_cast<std::int64_t>(shape.chips());
   StackStep step{.layers = shape.layers, .tokens = static_cast<std::int64_t>(tokens)};
-  step.plan.dp = shape.slices * chips;
-  step.plan.zero = 3;
-  step.plan.shard = chips;
-  step.plan.gradient_bytes = 2;
+  step.plan.mesh.dp = shape.slices * chips;
+  step.plan.state.zero = 3;
+  step.plan.state.shard = chips;
+  step.plan.update.gradient_bytes = 2;
   return step;
 }
 
@@ -235,8 +235,8 @@ void add_breaches(RowTable& rows) {
            "one host of 16 carries everything, the whole instead of a half",
            [](const Laboratory& laboratory) {
              StackStep step = sliced_step({}, kTokens);
-             step.plan.zero = 0;
-             step.plan.shard.reset();
+             step.plan.state.zero = 0;
+             step.plan.state.shard.reset();
              step.data_algorithm = AlgorithmChoice::kRing;
              return to_seconds(run(laboratory, step, cluster_of(Slices{})).step_time);
            });

@@ -49,12 +49,13 @@ SimulationResult run(const Laboratory& laboratory, const StackStep& step, const 
                         .hidden = step.width,
                         .intermediate = step.mlp_width};
   ParallelPlan plan = step.plan;
-  plan.microbatch_size = 1;
-  plan.sequence = step.tokens;
-  plan.global_batch = plan.dp * step.microbatches;
+  plan.batch.microbatch_size = 1;
+  plan.batch.sequence = step.tokens;
+  plan.batch.global_batch = plan.mesh.dp * step.microbatches;
   kMapSyntax.read(step.map, plan);
-  plan.optimizer = step.optimizer ? Optimizer::kAdam : Optimizer::kNone;
-  if (plan.zero < 3) plan.gradient_bucket_parameters = 1;  // one layer fills a bucket
+  plan.training.optimizer = step.optimizer ? Optimizer::kAdam : Optimizer::kNone;
+  if (plan.state.zero < 3)
+    plan.messages.gradient_bucket_parameters = 1;  // one layer fills a bucket
   ExperimentOptions options{.granularity = step.granularity};
   options.algorithms[static_cast<std::size_t>(Axis::kTensor)] = step.tensor_algorithm;
   options.algorithms[static_cast<std::size_t>(Axis::kData)] = step.data_algorithm;

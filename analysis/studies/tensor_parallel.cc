@@ -38,8 +38,8 @@ StackStep tensor_step(std::int64_t ways, std::int64_t chunks = 1) {
                  .layers = 8,
                  .tokens = static_cast<std::int64_t>(kTensorTokens),
                  .slice = {static_cast<int>(ways)}};
-  step.plan.tp = ways;
-  step.plan.tensor_chunks = chunks;
+  step.plan.mesh.tp = ways;
+  step.plan.pieces.tensor_chunks = chunks;
   return step;
 }
 
@@ -238,10 +238,10 @@ StackStep mixed_step(const Mixed& mixed) {
   for (const int size : mixed.slice) {
     if (size > 0) step.slice.push_back(size);
   }
-  step.plan.dp = mixed.fsdp;
-  step.plan.tp = mixed.tensor;
-  step.plan.zero = 3;
-  step.plan.gradient_bytes = 2;
+  step.plan.mesh.dp = mixed.fsdp;
+  step.plan.mesh.tp = mixed.tensor;
+  step.plan.state.zero = 3;
+  step.plan.update.gradient_bytes = 2;
   return step;
 }
 
@@ -329,7 +329,7 @@ std::vector<StudyRow> mixed_rows() {
   // input gradient is now reduced beside its weight gradient.
   const Mixed& best = kBest;
   StackStep overlapped = mixed_step(best);
-  overlapped.plan.tensor_chunks = 32;
+  overlapped.plan.pieces.tensor_chunks = 32;
   const double k = mixed_activations(best) * of_a_ring(4);
   const double f = mixed_gather(best) * of_a_ring(16);
   const double by_hand = kSliceLayers * (3 * m + 2 * k / 32) + 2 * f;
@@ -361,7 +361,7 @@ std::vector<Sweep> mixed_sweeps() {
   const auto simulated = [mesh](std::int64_t chunks) {
     return [mesh, chunks](const Laboratory& laboratory, double fsdp) {
       StackStep step = mixed_step(mesh(fsdp));
-      if (mesh(fsdp).tensor > 1) step.plan.tensor_chunks = chunks;
+      if (mesh(fsdp).tensor > 1) step.plan.pieces.tensor_chunks = chunks;
       return seconds(laboratory, step);
     };
   };

@@ -40,12 +40,12 @@ StackStep step_of(const Strategy& strategy, double batch, std::vector<int> slice
       .tokens = std::max<std::int64_t>(1, std::llround(batch / static_cast<double>(strategy.fsdp))),
       .map = strategy.map,
       .slice = std::move(slice)};
-  step.plan.dp = strategy.fsdp;
-  step.plan.tp = strategy.tensor;
-  step.plan.zero = strategy.fsdp > 1 ? 3 : 0;
-  step.plan.gradient_bytes = 2;
+  step.plan.mesh.dp = strategy.fsdp;
+  step.plan.mesh.tp = strategy.tensor;
+  step.plan.state.zero = strategy.fsdp > 1 ? 3 : 0;
+  step.plan.update.gradient_bytes = 2;
   // The formulas count one all-reduce per layer and pass, and inputs that are kept whole.
-  step.plan.sequence_parallel = false;
+  step.plan.tensor.sequence_parallel = false;
   return step;
 }
 
@@ -247,9 +247,9 @@ Plot zero_memory(const Laboratory& laboratory) {
     if (stage > 0) values["n"] = 64;
     formula.points.push_back({static_cast<double>(stage), predict(id, values)});
     StackStep step{.mlp_width = kWide, .layers = kDeep, .tokens = 128};
-    step.plan.dp = 64;
-    step.plan.zero = stage;
-    step.plan.gradient_bytes = 2;
+    step.plan.mesh.dp = 64;
+    step.plan.state.zero = stage;
+    step.plan.update.gradient_bytes = 2;
     step.optimizer = true;
     step.record = true;
     simulated.points.push_back({static_cast<double>(stage), least_state(run(laboratory, step))});
@@ -307,8 +307,8 @@ Plot tensor_across_nodes(const Laboratory& laboratory) {
     StackStep step{.mlp_width = static_cast<std::int64_t>(kWide),
                    .layers = kStackLayers,
                    .tokens = static_cast<std::int64_t>(kTokens)};
-    step.plan.tp = ways;
-    step.plan.allow_idle_chips = true;
+    step.plan.mesh.tp = ways;
+    step.plan.mesh.allow_idle_chips = true;
     const auto share_of = [&](const Cluster& cluster) {
       const SimulationResult result = run(laboratory, step, cluster);
       return to_seconds(result.breakdown.compute) / to_seconds(result.step_time);

@@ -54,8 +54,8 @@ double weights_of_a_rank(const Laboratory& laboratory, ScheduleName schedule) {
   StackStep step{.width = 1024, .mlp_width = 4096, .layers = 16, .tokens = 128};
   step.microbatches = 20;
   step.slice = {8};
-  step.plan.pp = 8;
-  step.plan.schedule = schedule;
+  step.plan.mesh.pp = 8;
+  step.plan.pipeline.schedule = schedule;
   const SimulationResult result = run(laboratory, step);
   const MemoryPeak& peak = result.memory_peaks[result.peak_rank.index()];
   return static_cast<double>(

@@ -49,7 +49,7 @@ TrainedJob simulated_job(const GoodputRequest& request, std::string& name) {
   LoadedExperiment loaded = load_with_topology(request.source);
   say_moved_keys(request.source.experiment, loaded.moved_keys);
   const Experiment& experiment = loaded.experiment;
-  if (experiment.plan.inference != Inference::kNone) {
+  if (experiment.plan.pass.inference != Inference::kNone) {
     throw ConfigError({Problem{"pass.inference", "must be left out: goodput is of training"}});
   }
   name = experiment.name;

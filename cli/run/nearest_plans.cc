@@ -30,16 +30,17 @@ std::vector<Dimension> space_around(const ParallelPlan& plan) {
   const auto doubled = [](std::int64_t size) {
     return std::vector<std::string>{std::to_string(size), std::to_string(2 * size)};
   };
-  std::vector<Dimension> dimensions = {{"tp", doubled(plan.tp)},
-                                       {"cp", doubled(plan.cp)},
-                                       {"pp", doubled(plan.pp)},
-                                       {"zero", {}},
-                                       {"microbatch", {std::to_string(plan.microbatch_size)}}};
-  for (int zero = plan.zero; zero <= 3; ++zero) {
+  std::vector<Dimension> dimensions = {
+      {"tp", doubled(plan.mesh.tp)},
+      {"cp", doubled(plan.mesh.cp)},
+      {"pp", doubled(plan.mesh.pp)},
+      {"zero", {}},
+      {"microbatch", {std::to_string(plan.batch.microbatch_size)}}};
+  for (int zero = plan.state.zero; zero <= 3; ++zero) {
     dimensions[3].values.push_back(std::to_string(zero));
   }
-  if (plan.microbatch_size > 1) dimensions[4].values.emplace_back("1");
-  if (plan.recompute == Recompute::kNone) {
+  if (plan.batch.microbatch_size > 1) dimensions[4].values.emplace_back("1");
+  if (plan.recomputing.kind == Recompute::kNone) {
     dimensions.push_back({"recompute", {"none", "selective", "full"}});
   }
   return dimensions;

@@ -93,11 +93,11 @@ ConfigError out_of_range(const std::string& what, const ParallelPlan& plan, cons
   }
   problems.push_back(
       {"cluster.chip", fmt::format("{}; its memory has {}, and its peak in {} is {}", what,
-                                   to_text(chip.memory_bandwidth), name_of(plan.type),
-                                   to_text(chip.peak_of(plan.type)))});
-  problems.push_back(
-      {"plan", fmt::format("{}; it has sequence={}, global_batch={}, microbatch={}", what,
-                           plan.sequence, plan.global_batch, plan.microbatch_size)});
+                                   to_text(chip.memory_bandwidth), name_of(plan.precision.type),
+                                   to_text(chip.peak_of(plan.precision.type)))});
+  problems.push_back({"plan", fmt::format("{}; it has sequence={}, global_batch={}, microbatch={}",
+                                          what, plan.batch.sequence, plan.batch.global_batch,
+                                          plan.batch.microbatch_size)});
   return ConfigError(std::move(problems));
 }
 

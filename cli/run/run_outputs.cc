@@ -67,7 +67,7 @@ TraceNotes notes_of(const FinishedRun& run) {
                        {"pass", notes_of(KeyGroup::kPass, plan)},
                        {"fidelity", std::string(name_of(run.options.fidelity))},
                        {"step_time_s", exact_seconds(run.result.step_time)}},
-          .tokens_per_microbatch = plan.microbatch_size * plan.sequence};
+          .tokens_per_microbatch = plan.batch.microbatch_size * plan.batch.sequence};
 }
 
 }  // namespace

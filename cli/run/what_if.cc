@@ -104,7 +104,8 @@ WhatIf::Slopes WhatIf::slopes(const std::vector<Lever>& levers, std::size_t thre
       LoadedExperiment changed = loaded_with(levers[i], factor);
       Cluster other = cluster_for_steps(changed.experiment, std::move(changed.topology));
       std::optional<HostCost> host = done.graph.host;
-      if (host) host->launch = changed.experiment.plan.host_launch_cost.value_or(host->launch);
+      if (host)
+        host->launch = changed.experiment.plan.launches.host_launch_cost.value_or(host->launch);
       return std::pair(std::move(other), host);
     };
     const auto [less, less_host] = hardware(1 / (1 + little));

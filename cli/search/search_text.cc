@@ -493,7 +493,7 @@ KeyTexts key_texts(const ParallelPlan& plan) {
   return {.plan = text_of(KeyGroup::kPlan, ""),
           .software = text_of(KeyGroup::kSoftware, plan.software),
           .pass = plan.is_inference()
-                      ? text_of(KeyGroup::kPass, std::string(name_of(plan.inference)))
+                      ? text_of(KeyGroup::kPass, std::string(name_of(plan.pass.inference)))
                       : ""};
 }
 
@@ -542,7 +542,7 @@ std::string search_report(const SearchRequest& request, const SearchResult& resu
     clusters += (clusters.empty() ? "" : ", ") + place.base.cluster.name;
   }
   text.line("{} on {}: {} sequences of {} tokens", first.model.name, clusters,
-            grouped(first.plan.global_batch), grouped(first.plan.sequence));
+            grouped(first.plan.batch.global_batch), grouped(first.plan.batch.sequence));
   const FoundPlan* const winner = winner_of(request, result, refinement);
   const bool is_refined =
       winner != nullptr && (result.best.empty() || winner != &result.best.front());
@@ -611,7 +611,8 @@ Plot search_plot(const SearchRequest& request, const SearchResult& result) {
   const Experiment& first = request.places.front().base;
   Plot plot{.title = "Plans of " + first.model.name,
             .subtitle = fmt::format("{} sequences of {} tokens, {} plans simulated",
-                                    first.plan.global_batch, first.plan.sequence, result.simulated),
+                                    first.plan.batch.global_batch, first.plan.batch.sequence,
+                                    result.simulated),
             .x = {.label = "step time", .unit = "s"},
             .y = {.label = "memory of the fullest chip", .unit = "B"}};
   const auto curve = [&](const std::string& label, PlotMark mark,

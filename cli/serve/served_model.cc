@@ -71,7 +71,7 @@ Experiment load(const ServedModelSource& source) {
                                                        .chip = source.chip,
                                                        .library = source.library},
                                                       plan));
-    if (experiment.plan.inference == Inference::kDecode || divides_prompts) return experiment;
+    if (experiment.plan.pass.inference == Inference::kDecode || divides_prompts) return experiment;
     throw ConfigError({{source.experiment, "must have a plan of inference=decode to be served"}});
   }
   const std::string_view ranks = value_of_plan(source.plan, "dp");
@@ -102,10 +102,10 @@ ServedModel::ServedModel(const ServedModelSource& source)
       times_(
           experiment_, cluster_for_steps(experiment_), {},
           source.exact ? PassTimes::Precision::kEveryBatch : PassTimes::Precision::kInterpolated),
-      cost_(times_, experiment_.plan.dp) {}
+      cost_(times_, experiment_.plan.mesh.dp) {}
 
 void ServedModel::complete(EngineOptions& engine, std::vector<Problem>& problems) {
-  engine = of_ranks(engine, experiment_.plan.dp);
+  engine = of_ranks(engine, experiment_.plan.mesh.dp);
   if (engine.host_memory > Bytes(0) || engine.host_blocks > 0) complete_host(engine, problems);
   if (engine.kv_blocks) return;
   const KvRoom room =
@@ -157,15 +157,15 @@ void ServedModel::complete_host(EngineOptions& engine, std::vector<Problem>& pro
 ReplicaPlace ServedModel::place(std::uint32_t first) const {
   const ParallelPlan& plan = experiment_.plan;
   std::int64_t stride = 1;
-  for (const PlanAxis axis : plan.order) {
+  for (const PlanAxis axis : plan.mesh.order) {
     if (axis == PlanAxis::kContext) break;
     if (axis != PlanAxis::kData) stride *= plan.size_of(axis);
   }
   return {.first = first,
-          .ranks = static_cast<std::uint32_t>(plan.mesh_ranks() / plan.dp),
-          .groups = static_cast<std::uint32_t>(plan.dp),
+          .ranks = static_cast<std::uint32_t>(plan.mesh_ranks() / plan.mesh.dp),
+          .groups = static_cast<std::uint32_t>(plan.mesh.dp),
           .token = cache_of_token(experiment_.model, plan),
-          .contexts = static_cast<std::uint32_t>(plan.cp),
+          .contexts = static_cast<std::uint32_t>(plan.mesh.cp),
           .context_stride = static_cast<std::uint32_t>(stride)};
 }
 

@@ -160,8 +160,8 @@ void add_releases(const std::string& engine, std::vector<ServedLayout>& layouts)
     const std::string keys = with_release(engine, "--engine",
                                           {.chip = chip.name,
                                            .memory = chip.memory_capacity,
-                                           .tp = layout.experiment.plan.tp,
-                                           .pp = layout.experiment.plan.pp},
+                                           .tp = layout.experiment.plan.mesh.tp,
+                                           .pp = layout.experiment.plan.mesh.pp},
                                           problems);
     throw_if_any(problems);  // they would be the same for all
     layout.engine = read_engine(keys, problems);

@@ -24,13 +24,13 @@ class Ring {
 
   std::vector<LayerStep> forward(Bytes kept) const {
     std::vector<LayerStep> steps;
-    for (std::int64_t chunk = 0; chunk < plan_.cp; ++chunk) {
-      if (chunk + 1 < plan_.cp) steps.push_back(hop(Lane::kContext, kForward + chunk + 1));
+    for (std::int64_t chunk = 0; chunk < plan_.mesh.cp; ++chunk) {
+      if (chunk + 1 < plan_.mesh.cp) steps.push_back(hop(Lane::kContext, kForward + chunk + 1));
       LayerStep step = compute(chunk, kForward);
       const double pairs = pairs_of(chunk);
       if (pairs == 0) continue;
       step.kernels.push_back(in_documents(attention_forward("attention", type(), shape(pairs)),
-                                          plan_.document_length));
+                                          plan_.batch.document_length));
       if (chunk > 0) step.kernels.push_back(merge("merge_attention", outputs()));
       step.kept = std::exchange(kept, Bytes(0));
       step.workspace = 2 * chunk_bytes(plan_.activations());
@@ -42,14 +42,14 @@ class Ring {
   std::vector<LayerStep> backward(Bytes let_go) const {
     std::vector<LayerStep> steps;
     std::size_t last = 0;
-    for (std::int64_t chunk = 0; chunk < plan_.cp; ++chunk) {
-      const bool is_last = chunk + 1 == plan_.cp;
+    for (std::int64_t chunk = 0; chunk < plan_.mesh.cp; ++chunk) {
+      const bool is_last = chunk + 1 == plan_.mesh.cp;
       if (!is_last) steps.push_back(hop(Lane::kContext, kBackward + chunk + 1));
       LayerStep step = compute(chunk, kBackward);
       const double pairs = pairs_of(chunk);
       if (pairs > 0) {
         step.kernels.push_back(in_documents(attention_backward("attention", type(), shape(pairs)),
-                                            plan_.document_length));
+                                            plan_.batch.document_length));
         if (chunk > 0) step.kernels.push_back(merge("merge_gradients", keys_and_values()));
         step.workspace = 4 * chunk_bytes(plan_.activations());
         last = steps.size();
@@ -72,14 +72,15 @@ class Ring {
   DataType type() const { return plan_.activations(); }
 
   std::vector<TokenSpan> spans(std::int64_t rank) const {
-    return spans_of_rank(plan_.sequence, plan_.cp, rank, plan_.cp_mode != ContextMode::kRing);
+    return spans_of_rank(plan_.batch.sequence, plan_.mesh.cp, rank,
+                         plan_.tensor.cp_mode != ContextMode::kRing);
   }
 
   // Counts the pairs of this rank's queries and the keys that have come after `chunk` hops.
   double pairs_of(std::int64_t chunk) const {
-    const std::int64_t owner = (share_.rank + plan_.cp - chunk) % plan_.cp;
+    const std::int64_t owner = (share_.rank + plan_.mesh.cp - chunk) % plan_.mesh.cp;
     const AttentionMask mask{share_.causal, share_.window, share_.window_kind,
-                             plan_.document_length};
+                             plan_.batch.document_length};
     double pairs = 0;
     for (const TokenSpan& queries : spans(share_.rank)) {
       for (const TokenSpan& keys : spans(owner)) pairs += pairs_between(mask, queries, keys);
@@ -134,7 +135,7 @@ Sizes sizes_of(const AttentionShape& shape, const ParallelPlan& plan) {
 }
 
 OpExchange gather(const AttentionShape& shape, const ParallelPlan& plan) {
-  const Bytes all = plan.cp * sizes_of(shape, plan).keys_and_values;
+  const Bytes all = plan.mesh.cp * sizes_of(shape, plan).keys_and_values;
   const auto step = [&](Lane lane, CollectiveOp op) {
     return exchange(lane, op, all, plan.communicated());
   };
@@ -160,8 +161,8 @@ OpExchange switch_heads(const AttentionShape& shape, const ParallelPlan& plan) {
 
 // Returns the bytes of all ranks' states. With the zig-zag split each has two.
 Bytes all_states(const LayerOp& op, const ParallelPlan& plan) {
-  const std::int64_t stretches = plan.cp_mode == ContextMode::kZigzagRing ? 2 : 1;
-  return plan.cp * stretches * op.passed_state;
+  const std::int64_t stretches = plan.tensor.cp_mode == ContextMode::kZigzagRing ? 2 : 1;
+  return plan.mesh.cp * stretches * op.passed_state;
 }
 
 std::vector<OpExchange> pass_states(const Layer& block, const ParallelPlan& plan) {
@@ -176,7 +177,8 @@ std::vector<OpExchange> pass_states(const Layer& block, const ParallelPlan& plan
 }
 
 bool is_ring(const ParallelPlan& plan) {
-  return plan.cp_mode == ContextMode::kRing || plan.cp_mode == ContextMode::kZigzagRing;
+  return plan.tensor.cp_mode == ContextMode::kRing ||
+         plan.tensor.cp_mode == ContextMode::kZigzagRing;
 }
 
 }  // namespace
@@ -187,9 +189,9 @@ std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare
   const auto attention = std::ranges::find(block.ops, "attention", &LayerOp::name);
   if (attention == block.ops.end()) return exchanges;
   OpExchange result;
-  if (plan.cp_mode == ContextMode::kAllGather) {
+  if (plan.tensor.cp_mode == ContextMode::kAllGather) {
     result = gather(share.shape, plan);
-  } else if (plan.cp_mode == ContextMode::kUlysses) {
+  } else if (plan.tensor.cp_mode == ContextMode::kUlysses) {
     result = switch_heads(share.shape, plan);
   } else {
     const Ring ring(share, plan);
@@ -219,21 +221,22 @@ std::vector<LayerStep> ring_of_pass(const LayerOp& attention, const ParallelPlan
 }
 
 bool context_ranks_differ(const ParallelPlan& plan, const ModelSpec& model) {
-  if (plan.cp == 1 || !is_ring(plan)) return false;
-  if (plan.document_length > 0) return true;  // documents don't end where the ranks' tokens do
+  if (plan.mesh.cp == 1 || !is_ring(plan)) return false;
+  if (plan.batch.document_length > 0)
+    return true;  // documents don't end where the ranks' tokens do
   if (!model.causal) return false;
-  return plan.cp_mode == ContextMode::kRing || model.window > 0;
+  return plan.tensor.cp_mode == ContextMode::kRing || model.window > 0;
 }
 
 std::int64_t context_bytes(const AttentionShape& shape, const ParallelPlan& plan,
                            const ContextAgain& again) {
   const Sizes sizes = sizes_of(shape, plan);
-  const std::int64_t n = plan.cp;
+  const std::int64_t n = plan.mesh.cp;
   const std::int64_t chunk = sizes.keys_and_values.value();
   std::int64_t inputs = (n - 1) * n * chunk;
   std::int64_t outputs = 0;
   std::int64_t backward = is_ring(plan) ? n * (2 * n - 1) * chunk : 2 * (n - 1) * n * chunk;
-  if (plan.cp_mode == ContextMode::kUlysses) {
+  if (plan.tensor.cp_mode == ContextMode::kUlysses) {
     inputs = (n - 1) * (sizes.queries + sizes.keys_and_values).value();
     outputs = (n - 1) * sizes.output.value();
     backward = inputs + outputs;
@@ -244,7 +247,7 @@ std::int64_t context_bytes(const AttentionShape& shape, const ParallelPlan& plan
 std::int64_t state_bytes(const Layer& block, const ParallelPlan& plan, bool again) {
   std::int64_t sum = 0;
   for (const LayerOp& op : block.ops) sum += all_states(op, plan).value();
-  return (plan.cp - 1) * sum * (again ? 3 : 2);
+  return (plan.mesh.cp - 1) * sum * (again ? 3 : 2);
 }
 
 }  // namespace stepsim

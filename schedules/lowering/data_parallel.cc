@@ -30,7 +30,7 @@ DataParallel::DataParallel(Stage& stage) : stage_(stage) {
 
 void DataParallel::enter(const StageUnit& unit) {
   before_backward_ = stage_.front().last_compute;
-  if (stage_.plan.zero < 2) return;
+  if (stage_.plan.state.zero < 2) return;
   constexpr std::size_t kMostWhole = 2;  // buckets
   for (const Part& part : parts_) {
     if (unit.layer->parameters_of(part.experts) == 0) continue;
@@ -41,17 +41,18 @@ void DataParallel::enter(const StageUnit& unit) {
 
 // Zero 2: a whole gradient is held from the first op of its backward to the end of its reduction.
 void DataParallel::hold_whole_gradients(Part& part, std::int64_t parameters) {
-  if (stage_.plan.zero < 2 || !part.gradient_stream) return;
+  if (stage_.plan.state.zero < 2 || !part.gradient_stream) return;
   // If a layer made its weight gradients earlier, with its input gradients, it runs nothing now.
   const std::uint32_t next = before_backward_ ? before_backward_->position + 1 : 0;
   const OpRef first{stage_.compute, std::min(next, stage_.front().last_compute->position)};
-  stage_.builder.change_memory(first, {.category = MemoryCategory::kGradients,
-                                       .bytes = Bytes(parameters * stage_.plan.gradient_bytes)});
+  stage_.builder.change_memory(first,
+                               {.category = MemoryCategory::kGradients,
+                                .bytes = Bytes(parameters * stage_.plan.update.gradient_bytes)});
 }
 
 void DataParallel::leave(const StageUnit& unit, std::int32_t stage, bool is_last) {
   const ParallelPlan& plan = stage_.plan;
-  if (!is_last && plan.zero < 2) return;
+  if (!is_last && plan.state.zero < 2) return;
   for (Part& part : parts_) {
     if (part.upper != stage_.is_upper(stage)) continue;
     const std::int64_t parameters = unit.layer->parameters_of(part.experts);
@@ -66,7 +67,7 @@ void DataParallel::leave(const StageUnit& unit, std::int32_t stage, bool is_last
       bucket.divided += part_of(parameters, part.groups->shards);
       bucket.units.push_back(&unit);
       bucket.ready = *stage_.front().last_compute;
-      if ((plan.overlap_gradients || plan.zero == 2) &&
+      if ((plan.overlap.gradients || plan.state.zero == 2) &&
           bucket.parameters >= plan.bucket_parameters()) {
         reduce(part, bucket);
       }
@@ -75,7 +76,7 @@ void DataParallel::leave(const StageUnit& unit, std::int32_t stage, bool is_last
 }
 
 void DataParallel::end_pass(std::int32_t stage) {
-  if (stage_.plan.zero < 2) return;
+  if (stage_.plan.state.zero < 2) return;
   for (Part& part : parts_) {
     if (part.upper == stage_.is_upper(stage)) end_pass(part);
   }
@@ -84,28 +85,28 @@ void DataParallel::end_pass(std::int32_t stage) {
 void DataParallel::reduce(Part& part, Bucket& bucket) {
   bucket.reduced = true;
   const ParallelPlan& plan = stage_.plan;
-  const std::int64_t own = plan.zero == 0 ? bucket.parameters : bucket.divided;
+  const std::int64_t own = plan.state.zero == 0 ? bucket.parameters : bucket.divided;
   if (!part.gradient_stream) {
     if (bucket.is_last) complete_.push_back({bucket.ready, own});
     return;
   }
-  const bool at_once = plan.overlap_gradients || plan.zero == 2;
+  const bool at_once = plan.overlap.gradients || plan.state.zero == 2;
   const std::string what = part.experts ? "expert gradients" : "gradients";
   const std::int64_t summed =
-      plan.zero == 0 ? bucket.parameters : part.groups->shards * bucket.divided;
+      plan.state.zero == 0 ? bucket.parameters : part.groups->shards * bucket.divided;
   OpRef reduction = stage_.add_collective(
       *part.gradient_stream,
       {.communicator = *part.groups->gradients,
-       .op = plan.zero >= 1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
-       .bytes = Bytes(summed * plan.gradient_bytes),
+       .op = plan.state.zero >= 1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
+       .bytes = Bytes(summed * plan.update.gradient_bytes),
        .type = stage_.gradient_type()},
       Axis::kData, stage_.label("reduce " + what),
       {after(at_once ? bucket.ready : *stage_.front().last_compute)});
-  if (plan.zero == 2) {
+  if (plan.state.zero == 2) {
     stage_.builder.change_memory(reduction,
                                  {.category = MemoryCategory::kGradients,
                                   .at_end = true,
-                                  .bytes = Bytes(bucket.parameters * plan.gradient_bytes)});
+                                  .bytes = Bytes(bucket.parameters * plan.update.gradient_bytes)});
     part.reductions.push_back(reduction);
   }
   if (bucket.is_last && part.across_stream) {
@@ -113,7 +114,7 @@ void DataParallel::reduce(Part& part, Bucket& bucket) {
         *part.across_stream,
         {.communicator = *part.groups->across,
          .op = CollectiveOp::kAllReduce,
-         .bytes = Bytes(bucket.divided * plan.gradient_bytes),
+         .bytes = Bytes(bucket.divided * plan.update.gradient_bytes),
          .type = stage_.gradient_type()},
         Axis::kData, stage_.label("reduce " + what + " across groups"), {after(reduction)});
   }
@@ -130,7 +131,7 @@ void DataParallel::end_pass(Part& part) {
 }
 
 void DataParallel::forward_begins(const StageUnit& unit) {
-  if (!stage_.plan.overlap_parameters) return;
+  if (!stage_.plan.overlap.parameters) return;
   if (std::ranges::count(first_forwards_, &unit, &FirstForward::unit) > 0) return;
   first_forwards_.push_back(
       {&unit,
@@ -162,7 +163,7 @@ void DataParallel::gather_parameters(OpRef optimizer) {
     if (!part.parameter_stream) continue;
     // Gathers the parameters that the next forward needs first before the others.
     std::vector<Bucket>& buckets = part.last_buckets;
-    if (stage_.plan.overlap_parameters) std::ranges::reverse(buckets);
+    if (stage_.plan.overlap.parameters) std::ranges::reverse(buckets);
     std::optional<OpRef> last;
     for (const Bucket& bucket : buckets) {
       last = stage_.add_collective(
@@ -174,14 +175,14 @@ void DataParallel::gather_parameters(OpRef optimizer) {
           Axis::kData,
           stage_.label(part.experts ? "gather expert parameters" : "gather parameters"),
           {after(optimizer)});
-      if (!stage_.plan.overlap_parameters) continue;
+      if (!stage_.plan.overlap.parameters) continue;
       for (const FirstForward& forward : first_forwards_) {
         if (std::ranges::count(bucket.units, forward.unit) > 0) {
           stage_.builder.add_dependency(forward.op, after_previous_step(*last));
         }
       }
     }
-    if (last && !stage_.plan.overlap_parameters) {
+    if (last && !stage_.plan.overlap.parameters) {
       stage_.builder.add_dependency(*stage_.first_compute, after_previous_step(*last));
     }
   }

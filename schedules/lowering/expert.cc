@@ -40,22 +40,22 @@ class Travel {
 
   std::vector<LayerStep> there() const {
     std::vector<LayerStep> steps;
-    if (plan_.ep > 1) steps.push_back(all_to_all(kThere));
-    if (plan_.etp > 1) {
-      steps.push_back(stepsim::exchange(Lane::kExpertTensor, CollectiveOp::kAllGather,
-                                        plan_.etp * whole(at_experts(kThere), plan_.dispatched()),
-                                        plan_.dispatched()));
+    if (plan_.mesh.ep > 1) steps.push_back(all_to_all(kThere));
+    if (plan_.mesh.etp > 1) {
+      steps.push_back(stepsim::exchange(
+          Lane::kExpertTensor, CollectiveOp::kAllGather,
+          plan_.mesh.etp * whole(at_experts(kThere), plan_.dispatched()), plan_.dispatched()));
     }
     return steps;
   }
   std::vector<LayerStep> back() const {
     std::vector<LayerStep> steps;
-    if (plan_.etp > 1) {
+    if (plan_.mesh.etp > 1) {
       steps.push_back(stepsim::exchange(Lane::kExpertTensor, CollectiveOp::kReduceScatter,
-                                        plan_.etp * whole(at_experts(kBack), plan_.combined()),
+                                        plan_.mesh.etp * whole(at_experts(kBack), plan_.combined()),
                                         plan_.combined()));
     }
-    if (plan_.ep > 1) steps.push_back(all_to_all(kBack));
+    if (plan_.mesh.ep > 1) steps.push_back(all_to_all(kBack));
     return steps;
   }
 
@@ -73,7 +73,7 @@ class Travel {
   LayerStep all_to_all(std::uint32_t way) const {
     const DataType type = way == kThere ? plan_.dispatched() : plan_.combined();
     LayerStep step = stepsim::exchange(Lane::kExperts, CollectiveOp::kAllToAll, even(way), type);
-    if (plan_.is_inference() && plan_.dispatch == Dispatch::kAllToAll) {
+    if (plan_.is_inference() && plan_.experts.dispatch == Dispatch::kAllToAll) {
       step.experts =
           ExpertHalf{.combines = way == kBack,
                      .tokens = routing_.tokens,
@@ -119,11 +119,11 @@ struct EachWay {
 // Returns the bytes that one stage's ranks send in one pass.
 EachWay bytes_once(const TokenRouting& routing, const ParallelPlan& plan,
                    const ExpertExchange& exchange) {
-  const std::int64_t ranks = plan.tp * plan.cp * plan.dp;
+  const std::int64_t ranks = plan.mesh.tp * plan.mesh.cp * plan.mesh.dp;
   if (exchange.matrices.empty()) {
     const std::int64_t copies = routing.tokens * routing.copies;
     const std::int64_t units =
-        ranks / plan.ep * (plan.ep - 1) * copies + ranks * (plan.etp - 1) * copies;
+        ranks / plan.mesh.ep * (plan.mesh.ep - 1) * copies + ranks * (plan.mesh.etp - 1) * copies;
     return {units * routing.dispatched.value(), units * routing.combined.value()};
   }
   const auto of = [&](const ByteMatrix& matrix, const auto& at_experts, DataType type) {
@@ -131,8 +131,8 @@ EachWay bytes_once(const TokenRouting& routing, const ParallelPlan& plan,
     for (std::uint32_t member = 0; member < matrix.members; ++member) {
       gathered += whole(at_experts(matrix, member), type).value();
     }
-    return ranks / plan.ep * sent_in_all(matrix) +
-           ranks / (plan.ep * plan.etp) * plan.etp * (plan.etp - 1) * gathered;
+    return ranks / plan.mesh.ep * sent_in_all(matrix) +
+           ranks / (plan.mesh.ep * plan.mesh.etp) * plan.mesh.etp * (plan.mesh.etp - 1) * gathered;
   };
   return {of(exchange.matrices[kThere], received, plan.dispatched()),
           of(exchange.matrices[kBack], sent, plan.combined())};
@@ -153,9 +153,9 @@ LayerStep exchange(Lane lane, CollectiveOp op, Bytes bytes, DataType type) {
 ExpertExchange expert_exchange(const ModelSpec& model, const ParallelPlan& plan,
                                const TokenRouting& routing, const Places& places) {
   if (!routes_by_matrix(model, plan)) return {};
-  const bool two_level = plan.dispatch == Dispatch::kTwoLevel;
+  const bool two_level = plan.experts.dispatch == Dispatch::kTwoLevel;
   ExpertRouting request =
-      expert_routing(model, plan, two_level ? ranks_of_expert_node(plan, places) : plan.ep);
+      expert_routing(model, plan, two_level ? ranks_of_expert_node(plan, places) : plan.mesh.ep);
   request.tokens = routing.tokens;
   ExpertExchange exchange;
   request.token_bytes = routing.dispatched;
@@ -173,7 +173,7 @@ std::int64_t arriving_tokens(const TokenRouting& routing, const ParallelPlan& pl
                              const ExpertExchange& exchange, std::int64_t expert_rank) {
   const Bytes arrived =
       received(exchange.matrices[kThere], static_cast<std::uint32_t>(expert_rank));
-  return plan.etp * (arrived.value() / routing.dispatched.value());
+  return plan.mesh.etp * (arrived.value() / routing.dispatched.value());
 }
 
 bool is_shared_expert(const LayerOp& op) {
@@ -194,7 +194,7 @@ Layer shared_experts_beside_dispatch(Layer block) {
 
 std::vector<OpExchange> expert_exchanges(const Layer& block, const ParallelPlan& plan,
                                          const ExpertExchange& exchange, std::int64_t expert_rank) {
-  if (!block.routing || plan.ep * plan.etp == 1) return {};
+  if (!block.routing || plan.mesh.ep * plan.mesh.etp == 1) return {};
   const Travel travel(*block.routing, plan, exchange, expert_rank);
   const auto is_expert = [](const LayerOp& op) { return op.region == Region::kExpert; };
   const auto first = std::ranges::find_if(block.ops, is_expert);
@@ -210,7 +210,7 @@ std::vector<OpExchange> expert_exchanges(const Layer& block, const ParallelPlan&
     dispatch.before_backward = std::move(combine.before_backward);
     return {std::move(dispatch)};
   }
-  if (!plan.overlap_shared_experts) return {std::move(dispatch), std::move(combine)};
+  if (!plan.pieces.overlap_shared_experts) return {std::move(dispatch), std::move(combine)};
   OpExchange shared{.op = static_cast<std::size_t>(
                         std::ranges::find_if(block.ops, is_shared_expert) - block.ops.begin())};
   shared.before_forward = std::move(dispatch.before_forward);

@@ -17,7 +17,7 @@ Bytes bytes_of_pair(const ParallelPlan& plan, const TokenRouting& routing, Bytes
   const std::int64_t element = size_of(type).value();
   const std::int64_t elements =
       requests_of(plan).tokens() * routing.copies * token.value() / element;
-  return Bytes(part_of(elements, plan.tp * plan.ffn_chips) * element);
+  return Bytes(part_of(elements, plan.mesh.tp * plan.pass.ffn_chips) * element);
 }
 
 ByteMatrix matrix_of(const ParallelPlan& plan, Bytes pair, bool to_experts) {
@@ -46,11 +46,11 @@ LayerStep travel(const ParallelPlan& plan, const TokenRouting& routing,
                         largest_buffer(matrix), back ? plan.combined() : plan.dispatched());
   step.byte_matrix = exchange.first + way;
   step.experts = ExpertHalf{.combines = back,
-                            .tokens = part_of(requests_of(plan).tokens(), plan.tp),
+                            .tokens = part_of(requests_of(plan).tokens(), plan.mesh.tp),
                             .top_k = routing.copies,
                             .experts = routing.experts,
                             .token_bytes = back ? routing.combined : routing.dispatched,
-                            .expert_chips = plan.ffn_chips};
+                            .expert_chips = plan.pass.ffn_chips};
   return step;
 }
 
@@ -90,10 +90,10 @@ SplitBlock split_block(Layer block, const ParallelPlan& plan, const ExpertExchan
   split.experts.name = split.attention.name;
   split.experts.ops = {std::move(*expert)};
   ops.erase(expert);
-  if (plan.etp == 1) return split;
+  if (plan.mesh.etp == 1) return split;
   const auto of_group = [&](CollectiveOp op, Way way, DataType type) {
     return stepsim::exchange(Lane::kExpertTensor, op,
-                             plan.etp * at_expert_chip(plan, exchange, way), type);
+                             plan.mesh.etp * at_expert_chip(plan, exchange, way), type);
   };
   split.of_experts = {
       {.op = 0,
@@ -106,7 +106,7 @@ Bytes bytes_of_split_layer(const ParallelPlan& plan, const TokenRouting& routing
   const Bytes pair = bytes_of_pair(plan, routing, routing.dispatched, plan.dispatched()) +
                      bytes_of_pair(plan, routing, routing.combined, plan.combined());
   // The etp chips that share an expert pass all copies on to each other.
-  return plan.mesh_ranks() * plan.ffn_chips * plan.etp * pair;
+  return plan.mesh_ranks() * plan.pass.ffn_chips * plan.mesh.etp * pair;
 }
 
 }  // namespace stepsim

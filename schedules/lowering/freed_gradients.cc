@@ -24,8 +24,8 @@ void FreedGradients::leave(const StageUnit& unit) {
   made_.push_back(&unit);
   const ParallelPlan& plan = stage_.plan;
   const auto held = [&](std::int64_t parameters, bool experts) {
-    const std::int64_t parts = plan.zero >= 2 ? stage_.groups(experts).shards : 1;
-    return Bytes(part_of(parameters * plan.gradient_bytes, parts));
+    const std::int64_t parts = plan.state.zero >= 2 ? stage_.groups(experts).shards : 1;
+    return Bytes(part_of(parameters * plan.update.gradient_bytes, parts));
   };
   const Bytes bytes =
       held(parameters_made(unit), false) + held(unit.layer->parameters_of(true), true);

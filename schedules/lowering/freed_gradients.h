@@ -1,5 +1,5 @@
-// Gradients that the optimizer frees (ParallelPlan::free_gradients). A layer's are there from the
-// first op of its first backward in a step to the end of the optimizer, so that the peak of the
+// Gradients that the optimizer frees (OptimizerUpdate::free_gradients). A layer's are there from
+// the first op of its first backward in a step to the end of the optimizer, so that the peak of the
 // activations, where the first backward begins, has none of them. With ZeRO 2 and 3 they are this
 // rank's part of them; what is whole until it is reduced is counted where that is done
 // (data_parallel.h, fully_sharded.h).

@@ -33,7 +33,7 @@ FullySharded::FullySharded(Stage& stage) : stage_(stage) {
     if (groups.across) part.across_stream = stage.builder.add_stream(name + "reduce across");
     parts_.push_back(std::move(part));
   }
-  if (stage.plan.keep_root) root_ = own_embedding(stage);
+  if (stage.plan.buffers.keep_root) root_ = own_embedding(stage);
 }
 
 Bytes FullySharded::weights(const Part& part, const StageUnit& unit) const {
@@ -42,13 +42,13 @@ Bytes FullySharded::weights(const Part& part, const StageUnit& unit) const {
 
 void FullySharded::enter(const StageUnit& unit, const LayerVisit& visit, std::int32_t microbatch) {
   const bool has_it =
-      !stage_.plan.reshard_after_forward && std::ranges::count(gathered_, &unit) > 0;
+      !stage_.plan.state.reshard_after_forward && std::ranges::count(gathered_, &unit) > 0;
   for (Part& part : parts_) {
     if (visit.reads_parameters) {
       part.gathers.emplace_back();
       if (!has_it && unit.gathered(part.experts) > 0) gather(part, unit, microbatch);
     }
-    const std::size_t most_unreduced = stage_.plan.overlap_gradients ? 2 : 1;
+    const std::size_t most_unreduced = stage_.plan.overlap.gradients ? 2 : 1;
     if (visit.makes_gradients && part.reductions.size() >= most_unreduced) {
       stage_.front().waits.push_back(
           after(part.reductions[part.reductions.size() - most_unreduced]));
@@ -60,7 +60,7 @@ void FullySharded::enter(const StageUnit& unit, const LayerVisit& visit, std::in
 
 void FullySharded::gather(Part& part, const StageUnit& unit, std::int32_t microbatch) {
   const std::size_t visit = part.gathers.size() - 1;
-  const auto ahead = static_cast<std::size_t>(stage_.plan.prefetch) + 1;
+  const auto ahead = static_cast<std::size_t>(stage_.plan.state.prefetch) + 1;
   std::vector<Dependency> dependencies;
   if (visit >= ahead) dependencies.push_back(after(last_of_visit_[visit - ahead]));
   const Bytes bytes = weights(part, unit);
@@ -82,8 +82,9 @@ void FullySharded::gather(Part& part, const StageUnit& unit, std::int32_t microb
 
 int FullySharded::let_go(const StageUnit& unit, const LayerVisit& visit, bool is_last) const {
   const ParallelPlan& plan = stage_.plan;
-  if (!plan.reshard_after_forward) return visit.makes_gradients && is_last ? 1 : 0;
-  const bool saves = (plan.save_gathered && unit.layer->reads_weights_again) || &unit == root_;
+  if (!plan.state.reshard_after_forward) return visit.makes_gradients && is_last ? 1 : 0;
+  const bool saves =
+      (plan.buffers.save_gathered && unit.layer->reads_weights_again) || &unit == root_;
   const int own = visit.reads_parameters && !(saves && visit.is_forward) ? 1 : 0;
   return own + (saves && visit.makes_gradients ? 1 : 0);
 }
@@ -111,7 +112,7 @@ void FullySharded::reduce(Part& part, const StageUnit& unit, std::int32_t microb
   const ParallelPlan& plan = stage_.plan;
   const std::string what = (part.experts ? "reduce experts of " : "reduce ") + unit.name;
   const std::int64_t parameters = unit.reduced(part.experts);
-  const Bytes bytes(padded(parameters, part.groups->shards) * plan.gradient_bytes);
+  const Bytes bytes(padded(parameters, part.groups->shards) * plan.update.gradient_bytes);
   const OpRef reduction =
       stage_.add_collective(part.reduce_stream,
                             {.communicator = *part.groups->gradients,
@@ -131,7 +132,7 @@ void FullySharded::reduce(Part& part, const StageUnit& unit, std::int32_t microb
       *part.across_stream,
       {.communicator = *part.groups->across,
        .op = CollectiveOp::kAllReduce,
-       .bytes = Bytes(part_of(parameters, part.groups->shards) * plan.gradient_bytes),
+       .bytes = Bytes(part_of(parameters, part.groups->shards) * plan.update.gradient_bytes),
        .type = stage_.gradient_type()},
       Axis::kData, stage_.label(what + " across groups", unit.block, microbatch),
       {after(reduction)});
@@ -147,7 +148,7 @@ std::vector<Dependency> FullySharded::reduced() const {
 }
 
 void FullySharded::before_next_step(OpRef optimizer) {
-  const auto ahead = static_cast<std::size_t>(stage_.plan.prefetch) + 1;
+  const auto ahead = static_cast<std::size_t>(stage_.plan.state.prefetch) + 1;
   for (const Part& part : parts_) {
     for (std::size_t visit = 0; visit < ahead && visit < part.gathers.size(); ++visit) {
       if (!part.gathers[visit]) continue;

@@ -55,8 +55,8 @@ void add_expert_lanes(const ParallelPlan& plan, GraphTables& tables, PlanCommuni
   const auto group = [&](ExpertAxis axis) {
     return expert_partition(plan, "ep", Axis::kExpert, {axis});
   };
-  if (plan.etp > 1) add(Lane::kExpertTensor, group(ExpertAxis::kExpertTensor));
-  if (plan.ep > 1) add(Lane::kExperts, group(ExpertAxis::kExpert));
+  if (plan.mesh.etp > 1) add(Lane::kExpertTensor, group(ExpertAxis::kExpertTensor));
+  if (plan.mesh.ep > 1) add(Lane::kExperts, group(ExpertAxis::kExpert));
 }
 
 void add_width_lanes(const ParallelPlan& plan, GraphTables& tables, PlanCommunicators& result) {
@@ -66,10 +66,10 @@ void add_width_lanes(const ParallelPlan& plan, GraphTables& tables, PlanCommunic
     result.lanes[static_cast<std::size_t>(lane)] = tables.communicator(std::move(communicator));
   };
   for (const Lane lane : {Lane::kWidth, Lane::kWidthRegather}) {
-    add(lane, neighbours(all, "", plan.tensor_width));
+    add(lane, neighbours(all, "", plan.tensor.tensor_width));
   }
   for (const Lane lane : {Lane::kFeatures, Lane::kFeaturesRegather}) {
-    add(lane, across_neighbours(all, "", plan.tensor_width));
+    add(lane, across_neighbours(all, "", plan.tensor.tensor_width));
   }
 }
 
@@ -83,26 +83,26 @@ PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& 
     result.lanes[static_cast<std::size_t>(lane)] =
         add(std::string(name_of(lane)), axis_of(lane), axes);
   };
-  if (plan.tp > 1) {
+  if (plan.mesh.tp > 1) {
     add_lane(Lane::kTensor, {PlanAxis::kTensor});
     if (has_fused_ops(schedule)) add_lane(Lane::kTensorBackward, {PlanAxis::kTensor});
-    if (plan.sequence_parallel) add_lane(Lane::kTensorRegather, {PlanAxis::kTensor});
+    if (plan.tensor.sequence_parallel) add_lane(Lane::kTensorRegather, {PlanAxis::kTensor});
     if (plan.divides_width()) add_width_lanes(plan, tables, result);
   }
-  if (plan.cp > 1) {
+  if (plan.mesh.cp > 1) {
     add_lane(Lane::kContext, {PlanAxis::kContext});
-    if (plan.cp_mode != ContextMode::kUlysses && !plan.is_inference()) {
+    if (plan.tensor.cp_mode != ContextMode::kUlysses && !plan.is_inference()) {
       add_lane(Lane::kContextGradients, {PlanAxis::kContext});
     }
   }
   if (model.experts.routed > 0) add_expert_lanes(plan, tables, result);
-  if (plan.pp > 1) result.pipeline = add("pp", Axis::kPipeline, {PlanAxis::kPipeline});
+  if (plan.mesh.pp > 1) result.pipeline = add("pp", Axis::kPipeline, {PlanAxis::kPipeline});
   const bool copies = schedule.placement == Placement::kBidirectional;
   const auto add_replicas = [&](Communicator replicas, const std::string& name,
                                 std::int64_t shards) {
     const Communicator all = copies ? mirrored(plan, replicas) : std::move(replicas);
     return add_replica_groups(all, name, static_cast<std::int64_t>(all.groups.front().size()),
-                              shards * (copies ? 2 : 1), plan.zero, tables);
+                              shards * (copies ? 2 : 1), plan.state.zero, tables);
   };
   const auto add_dense = [&](const std::string& name) {
     return add_replicas(partition(plan, "dp", Axis::kData, {PlanAxis::kContext, PlanAxis::kData}),
@@ -123,13 +123,14 @@ PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& 
         tables.communicator(some_stages(plan, weights.name, Axis::kData, weights.holders)));
   }
   // Replicas with whole gradients compute the same norm.
-  const bool alike = plan.zero == 0 && plan.ep == 1;
-  const std::int64_t of_a_stage = alike ? plan.tp : plan.ranks() / plan.pp;
-  if (plan.clip_gradients && plan.post_validation && of_a_stage > 1) {
+  const bool alike = plan.state.zero == 0 && plan.mesh.ep == 1;
+  const std::int64_t of_a_stage = alike ? plan.mesh.tp : plan.ranks() / plan.mesh.pp;
+  if (plan.update.clip_gradients && plan.update.post_validation && of_a_stage > 1) {
     result.norm = alike ? add("gradient norm", Axis::kOther, {PlanAxis::kTensor})
                         : add("gradient norm", Axis::kOther,
                               {PlanAxis::kTensor, PlanAxis::kContext, PlanAxis::kData});
-  } else if (plan.clip_gradients && !plan.post_validation && of_a_stage * plan.pp > 1) {
+  } else if (plan.update.clip_gradients && !plan.update.post_validation &&
+             of_a_stage * plan.mesh.pp > 1) {
     result.norm = alike
                       ? add("gradient norm", Axis::kOther, {PlanAxis::kTensor, PlanAxis::kPipeline})
                       : tables.communicator(everybody(plan, "gradient norm", Axis::kOther));
@@ -166,8 +167,8 @@ std::string name_of(std::int32_t stage, const Role& role, const ModelSpec& model
 }
 
 void add_host(const ParallelPlan& plan, OpGraph& graph) {
-  graph.host = {.launch = *plan.host_launch_cost,
-                .queue_depth = static_cast<std::uint32_t>(plan.host_queue_depth)};
+  graph.host = {.launch = *plan.launches.host_launch_cost,
+                .queue_depth = static_cast<std::uint32_t>(plan.launches.host_queue_depth)};
   for (Program& program : graph.programs) {
     for (LaunchCall& call : program.launches) {
       const Op& op = program.ops[call.op.index()];
@@ -192,7 +193,7 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
 
   OpGraph graph;
   graph.path_labels = {"forward", "backward", "recompute", "optimizer"};
-  graph.pipeline_stages = static_cast<std::uint32_t>(plan.pp);
+  graph.pipeline_stages = static_cast<std::uint32_t>(plan.mesh.pp);
   graph.ranks = place(model, plan, places);
   GraphTables tables(graph);
   const PipelineSchedule schedule = schedule_of(plan, costs);

@@ -55,7 +55,7 @@ std::vector<Kernel>* kernels_at(std::vector<LayerStep>& steps, bool first) {
 // and gradients into the buffer that is reduced, in its type (chunk_cat). Both run on the compute
 // stream. A layer whose forward is repeated has its second gather there.
 LoweredLayer with_copies(LoweredLayer layer, const ParallelPlan& plan) {
-  if (!plan.fsdp_copies || layer.empty()) return layer;
+  if (!plan.buffers.fsdp_copies || layer.empty()) return layer;
   const std::int64_t parameters = layer.parameters;
   const Bytes weights = (parameters + layer.frozen) * size_of(plan.weights());
   const Kernel out{
@@ -63,7 +63,7 @@ LoweredLayer with_copies(LoweredLayer layer, const ParallelPlan& plan) {
   const Kernel in{.name = "copy_gradients",
                   .type = plan.activations(),
                   .read = parameters * size_of(plan.activations()),
-                  .written = Bytes(parameters * plan.gradient_bytes)};
+                  .written = Bytes(parameters * plan.update.gradient_bytes)};
   const auto begin_with = [&out](std::vector<LayerStep>& steps) {
     std::vector<Kernel>* const kernels = kernels_at(steps, true);
     if (kernels != nullptr) kernels->insert(kernels->begin(), out);
@@ -71,7 +71,7 @@ LoweredLayer with_copies(LoweredLayer layer, const ParallelPlan& plan) {
   begin_with(layer.forward);
   if (!layer.again.empty()) begin_with(layer.again);
   for (std::vector<LayerStep>* backward : {&layer.backward, &layer.split_backward}) {
-    if (plan.reshard_after_forward && layer.again.empty()) begin_with(*backward);
+    if (plan.state.reshard_after_forward && layer.again.empty()) begin_with(*backward);
     std::vector<Kernel>* const last = kernels_at(*backward, false);
     if (last != nullptr && parameters > 0) last->push_back(in);
   }
@@ -81,9 +81,9 @@ LoweredLayer with_copies(LoweredLayer layer, const ParallelPlan& plan) {
 // The host launches a block's runs of kernels as graphs (cuda_graphs = blocks), but not what has as
 // many tokens as it reads.
 Layer with_graphs(Layer block, const ParallelPlan& plan) {
-  if (!plan.is_launched() || plan.cuda_graphs != CudaGraphs::kBlocks) return block;
+  if (!plan.is_launched() || plan.launches.cuda_graphs != CudaGraphs::kBlocks) return block;
   for (LayerOp& op : block.ops) {
-    if (op.region == Region::kExpert && plan.host_reads_counts) continue;
+    if (op.region == Region::kExpert && plan.launches.host_reads_counts) continue;
     for (auto* kernels : {&op.forward, &op.again, &op.input_gradient, &op.weight_gradient}) {
       for (Kernel& kernel : *kernels) kernel.launches = 0;
     }
@@ -157,15 +157,18 @@ LoweredLayer exchange_in_pieces(LoweredLayer layer, std::int64_t pieces) {
 LoweredLayer lower_block(Layer block, const ContextShare& share, ParallelPlan plan, Bytes crossing,
                          std::vector<OpExchange> exchanges, bool in_parts) {
   // The gather of an input runs beside the weight gradient, which is not the matmul that is cut.
-  if (plan.tensor_chunks > 1 || plan.tensor_pieces > 1) plan.overlap_tensor = true;
+  if (plan.pieces.tensor_chunks > 1 || plan.pieces.tensor_pieces > 1)
+    plan.pieces.overlap_tensor = true;
   std::ranges::move(width_exchanges(block, plan), std::back_inserter(exchanges));
-  if (plan.cp > 1 && !plan.is_inference()) {
+  if (plan.mesh.cp > 1 && !plan.is_inference()) {
     std::ranges::move(context_exchanges(block, share, plan), std::back_inserter(exchanges));
   }
   if (in_parts) block = recompute_parts(std::move(block), plan, crossing, exchanges);
   LoweredLayer lowered = lower_tensor(block, plan, crossing, false, exchanges);
-  if (plan.tensor_chunks > 1) return cut_matmuls(std::move(lowered), plan.tensor_chunks);
-  if (plan.tensor_pieces > 1) return exchange_in_pieces(std::move(lowered), plan.tensor_pieces);
+  if (plan.pieces.tensor_chunks > 1)
+    return cut_matmuls(std::move(lowered), plan.pieces.tensor_chunks);
+  if (plan.pieces.tensor_pieces > 1)
+    return exchange_in_pieces(std::move(lowered), plan.pieces.tensor_pieces);
   return lowered;
 }
 
@@ -177,8 +180,8 @@ LoweredBlock lower_roles(const Layer& block, const ContextShare& share, const Pa
   };
   LoweredLayer& whole = role(BlockRecompute::kNone);
   whole = lower_block(block, share, plan, crossing, exchanges, false);
-  if (plan.recompute == Recompute::kNone) return result;
-  if (plan.recompute != Recompute::kFull) {
+  if (plan.recomputing.kind == Recompute::kNone) return result;
+  if (plan.recomputing.kind != Recompute::kFull) {
     role(BlockRecompute::kAlone) = lower_block(block, share, plan, crossing, exchanges, true);
     return result;
   }
@@ -203,27 +206,28 @@ std::vector<OpExchange> take_experts(Layer& block, const ParallelPlan& plan,
 }
 
 std::int64_t context_roles(const ModelSpec& model, const ParallelPlan& plan) {
-  return context_ranks_differ(plan, model) ? plan.cp : 1;
+  return context_ranks_differ(plan, model) ? plan.mesh.cp : 1;
 }
 std::int64_t expert_roles(const ModelSpec& model, const ParallelPlan& plan) {
-  return model.experts.load.empty() ? 1 : plan.ep;
+  return model.experts.load.empty() ? 1 : plan.mesh.ep;
 }
 
 // In a pass of inference the ranks of a tensor group all have the tokens of their experts.
 bool sends_tokens(const ParallelPlan& plan) {
-  return !plan.is_inference() || (plan.tp == 1 && plan.ep > 1);
+  return !plan.is_inference() || (plan.mesh.tp == 1 && plan.mesh.ep > 1);
 }
 
 PromptRing ring_of(const ParallelPlan& plan) {
-  if (plan.cp == 1) return PromptRing::kNone;
-  if (plan.cp_mode == ContextMode::kRing) return PromptRing::kStretch;
-  return plan.cp_mode == ContextMode::kZigzagRing ? PromptRing::kZigzag : PromptRing::kNone;
+  if (plan.mesh.cp == 1) return PromptRing::kNone;
+  if (plan.tensor.cp_mode == ContextMode::kRing) return PromptRing::kStretch;
+  return plan.tensor.cp_mode == ContextMode::kZigzagRing ? PromptRing::kZigzag : PromptRing::kNone;
 }
 
 // Experts that compute in a narrow type are held in it, unless the plan says another.
 std::optional<DataType> expert_weights(const ParallelPlan& plan) {
-  if (plan.expert_weight_type || !plan.expert_type) return plan.expert_weight_type;
-  return bits_of(*plan.expert_type) < bits_of(plan.weights()) ? plan.expert_type : std::nullopt;
+  if (plan.pass.expert_weight_type || !plan.pass.expert_type) return plan.pass.expert_weight_type;
+  return bits_of(*plan.pass.expert_type) < bits_of(plan.weights()) ? plan.pass.expert_type
+                                                                   : std::nullopt;
 }
 
 }  // namespace
@@ -231,68 +235,69 @@ std::optional<DataType> expert_weights(const ParallelPlan& plan) {
 DataTypes data_types(const ParallelPlan& plan) {
   return {.weights = plan.weights(),
           .expert_weights = expert_weights(plan),
-          .experts = plan.expert_type,
+          .experts = plan.pass.expert_type,
           .activations = plan.activations(),
-          .matmul = plan.type,
-          .gradients = plan.gradient_bytes == 4 ? DataType::kFp32 : DataType::kBf16,
+          .matmul = plan.precision.type,
+          .gradients = plan.update.gradient_bytes == 4 ? DataType::kFp32 : DataType::kBf16,
           .communication = plan.communicated(),
           .dispatch = plan.dispatched(),
           .combine = plan.combined(),
-          .scale_block = plan.scale_block,
-          .scale_rows = plan.scale_rows,
-          .activation_input = plan.activation_input_type,
-          .attention_result_bits = plan.attention_result_bits};
+          .scale_block = plan.narrow.scale_block,
+          .scale_rows = plan.narrow.scale_rows,
+          .activation_input = plan.narrow.activation_input_type,
+          .attention_result_bits = plan.narrow.attention_result_bits};
 }
 
 Shard shard_of(const ParallelPlan& plan, const Role& role) {
   // New tokens of all requests of a pass go through its layers together.
   const bool is_pass = plan.is_inference();
-  return {.sequences = is_pass ? tokens_of_chip(requests_of(plan), plan.cp,
-                                                plan.divides_tokens() ? plan.tp : 1)
-                               : plan.microbatch_size,
-          .sequence_length = is_pass ? 1 : plan.sequence,
-          .document_length = plan.document_length,
-          .tensor = plan.tp,
+  return {.sequences = is_pass ? tokens_of_chip(requests_of(plan), plan.mesh.cp,
+                                                plan.divides_tokens() ? plan.mesh.tp : 1)
+                               : plan.batch.microbatch_size,
+          .sequence_length = is_pass ? 1 : plan.batch.sequence,
+          .document_length = plan.batch.document_length,
+          .tensor = plan.mesh.tp,
           .sequence_parallel = plan.divides_tokens(),
-          .tensor_width = plan.tensor_width,
-          .context = is_pass ? 1 : plan.cp,
-          .expert = plan.ep,
-          .expert_tensor = plan.etp,
+          .tensor_width = plan.tensor.tensor_width,
+          .context = is_pass ? 1 : plan.mesh.cp,
+          .expert = plan.mesh.ep,
+          .expert_tensor = plan.mesh.etp,
           .expert_rank = role.expert_rank,
-          .expert_spread = plan.expert_spread,
-          .cache_by_request = plan.cache_split == CacheSplit::kRequests,
-          .prompt_parts = is_pass ? plan.cp : 1,
+          .expert_spread = plan.pass.expert_spread,
+          .cache_by_request = plan.pass.cache_split == CacheSplit::kRequests,
+          .prompt_parts = is_pass ? plan.mesh.cp : 1,
           .prompt_ring = is_pass ? ring_of(plan) : PromptRing::kNone,
           .context_rank = role.context_rank,
-          .sending_replicas = plan.splits_ffn() ? plan.dp : 0,
-          .fused_attention = plan.fused_attention,
-          .fused_elementwise = plan.fused_elementwise,
-          .transpose_weights = plan.transpose_weights,
-          .transpose_operands = plan.transpose_operands,
-          .current_scaling = plan.current_scaling,
-          .gathers_narrow = plan.gather_narrow && plan.sequence_parallel && !is_pass,
-          .round_weights = plan.round_weights,
-          .loss = plan.loss,
-          .hold_logits = plan.hold_logits,
-          .metric_losses = plan.metric_losses,
-          .grouped_experts = plan.grouped_experts,
-          .sorts_copies = plan.sort_copies && plan.dispatch == Dispatch::kAllToAll,
-          .mask_dispatch = plan.mask_dispatch,
-          .host_reads_counts = plan.is_launched() && plan.host_reads_counts && sends_tokens(plan),
+          .sending_replicas = plan.splits_ffn() ? plan.mesh.dp : 0,
+          .fused_attention = plan.kernels.fused_attention,
+          .fused_elementwise = plan.kernels.fused_elementwise,
+          .transpose_weights = plan.narrow.transpose_weights,
+          .transpose_operands = plan.narrow.transpose_operands,
+          .current_scaling = plan.narrow.current_scaling,
+          .gathers_narrow = plan.narrow.gather_narrow && plan.tensor.sequence_parallel && !is_pass,
+          .round_weights = plan.narrow.round_weights,
+          .loss = plan.kernels.loss,
+          .hold_logits = plan.buffers.hold_logits,
+          .metric_losses = plan.buffers.metric_losses,
+          .grouped_experts = plan.kernels.grouped_experts,
+          .sorts_copies = plan.kernels.sort_copies && plan.experts.dispatch == Dispatch::kAllToAll,
+          .mask_dispatch = plan.kernels.mask_dispatch,
+          .host_reads_counts =
+              plan.is_launched() && plan.launches.host_reads_counts && sends_tokens(plan),
           .types = data_types(plan)};
 }
 
 Bytes message_size(const ModelSpec& model, const ParallelPlan& plan, const ModelLayers& layers,
                    std::int64_t layer) {
-  const bool in_shares = plan.sequence_parallel || plan.scatters_messages();
-  const Bytes stream = in_shares ? layers.boundary / plan.tp : layers.boundary;
+  const bool in_shares = plan.tensor.sequence_parallel || plan.scatters_messages();
+  const Bytes stream = in_shares ? layers.boundary / plan.mesh.tp : layers.boundary;
   return stream + handed_on(model, layers, shard_of(plan, {}), layer);
 }
 
 LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const Role& role,
                          const ExpertExchange& exchange) {
   Shard shard = shard_of(plan, role);
-  if (plan.dispatch == Dispatch::kTwoLevel && !exchange.matrices.empty()) {
+  if (plan.experts.dispatch == Dispatch::kTwoLevel && !exchange.matrices.empty()) {
     shard.arriving_tokens = arriving_tokens(token_routing(part_of_model(model, shard)), plan,
                                             exchange, role.expert_rank);
   }
@@ -306,16 +311,19 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
                        .head = {},
                        .prediction = {}};
   ModelLayers& layers = lowered.layers;
-  if (plan.eager_elementwise || plan.eager_gate) {
+  if (plan.kernels.eager_elementwise || plan.kernels.eager_gate) {
     layers = with_eager_kernels(std::move(layers), model, shard.types.activations,
-                                plan.eager_gate ? EagerKernels::kGate : EagerKernels::kAll);
+                                plan.kernels.eager_gate ? EagerKernels::kGate : EagerKernels::kAll);
   }
-  if (plan.copy_inputs) layers = with_input_copies(std::move(layers), shard.types.activations);
-  if (plan.lora_rank) layers = with_adapters(std::move(layers), plan.adapters(), shard.types);
-  if (plan.gradient_placeholders) layers = with_placeholders(std::move(layers), plan.weights());
-  if (plan.separate_accumulation) layers = with_separate_accumulation(std::move(layers));
+  if (plan.buffers.copy_inputs)
+    layers = with_input_copies(std::move(layers), shard.types.activations);
+  if (plan.training.lora_rank)
+    layers = with_adapters(std::move(layers), plan.adapters(), shard.types);
+  if (plan.buffers.gradient_placeholders)
+    layers = with_placeholders(std::move(layers), plan.weights());
+  if (plan.update.separate_accumulation) layers = with_separate_accumulation(std::move(layers));
   for (Layer& block : layers.blocks) {
-    if (plan.overlap_shared_experts && block.routing) {
+    if (plan.pieces.overlap_shared_experts && block.routing) {
       block = shared_experts_beside_dispatch(std::move(block));
     }
     block = with_graphs(std::move(block), plan);
@@ -323,7 +331,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
   const Bytes crossing = layers.tensor_boundary;
   const auto lower_end = [&](const Layer& layer, bool is_last) {
     std::vector<OpExchange> exchanges = width_exchanges(layer, plan);
-    if (is_last && plan.is_inference() && plan.tp > 1)
+    if (is_last && plan.is_inference() && plan.mesh.tp > 1)
       exchanges.push_back(gather_logits(layer, plan));
     return with_copies(lower_tensor(layer, plan, crossing, is_last, exchanges), plan);
   };
@@ -340,7 +348,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     const ModelSpec own = as_in(model, kinds[kind]);
     lowered.attention.emplace_back();
-    if (plan.cp > 1 && !plan.is_inference() && kinds[kind].attends()) {
+    if (plan.mesh.cp > 1 && !plan.is_inference() && kinds[kind].attends()) {
       lowered.attention.back() = attention_shape(part_of_model(own, shard), kinds[kind]);
     }
     const ContextShare share{.shape = lowered.attention.back(),
@@ -355,7 +363,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
       exchanges = expert_exchanges(layers.blocks[kind], plan, exchange, role.expert_rank);
     }
     lowered.blocks.push_back(with_copies_of_roles(
-        lower_roles(layers.blocks[kind], share, plan, crossing / plan.tensor_width,
+        lower_roles(layers.blocks[kind], share, plan, crossing / plan.tensor.tensor_width,
                     with_cache_exchanges(layers.blocks[kind], plan, std::move(exchanges)))));
   }
   for (const PredictionModule& module : layers.prediction) {

@@ -53,9 +53,9 @@ Bytes kept_by(const StageUnit& unit) {
 
 // Returns what the rank copies for a checkpoint: its part of what its replicas hold together.
 Bytes checkpoint_share(const Stage& stage) {
-  const bool has_state = stage.plan.optimizer == Optimizer::kAdam;
+  const bool has_state = stage.plan.training.optimizer == Optimizer::kAdam;
   const std::int64_t each =
-      size_of(DataType::kBf16).value() + (has_state ? stage.plan.optimizer_bytes : 0);
+      size_of(DataType::kBf16).value() + (has_state ? stage.plan.update.optimizer_bytes : 0);
   std::int64_t values = 0;
   for (const bool experts : {false, true}) {
     values += part_of(stage.parameters_of(experts), stage.groups(experts).replicas);
@@ -65,11 +65,11 @@ Bytes checkpoint_share(const Stage& stage) {
 
 bool is_offloaded(const Stage& stage, const StageUnit& unit) {
   if (!unit.block) return false;
-  if (!stage.plan.offload_layers) return true;
+  if (!stage.plan.offload.layers) return true;
   for (const StageChunk& chunk : stage.chunks) {
     std::int64_t before = 0;
     for (const StageUnit& other : chunk.units) {
-      if (&other == &unit) return before < *stage.plan.offload_layers;
+      if (&other == &unit) return before < *stage.plan.offload.layers;
       if (other.block) ++before;
     }
   }
@@ -82,14 +82,15 @@ OpRef add_offloaded_optimizer(Stage& stage, std::vector<CompleteGradients> compl
                               const std::vector<Dependency>& ready,
                               const std::vector<Dependency>& valid) {
   const ParallelPlan& plan = stage.plan;
-  const bool on_host = plan.host_optimizer;
+  const bool on_host = plan.update.host_optimizer;
   const std::int64_t weight_bytes = size_of(plan.weights()).value();
   const StreamId out = stage.builder.add_stream("host out");
   const StreamId in = stage.builder.add_stream("host in");
   const StreamId update = on_host ? stage.builder.add_stream("host update") : StreamId();
   const std::vector<std::int64_t> sizes = bucket_sizes(stage, complete);
-  stage.builder.hold_on_host(Bytes(stage.updated_parameters() *
-                                   (plan.optimizer_bytes + (on_host ? plan.gradient_bytes : 0))));
+  stage.builder.hold_on_host(
+      Bytes(stage.updated_parameters() *
+            (plan.update.optimizer_bytes + (on_host ? plan.update.gradient_bytes : 0))));
   std::vector<OpRef> outs;
   OpRef last{};
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -98,23 +99,24 @@ OpRef add_offloaded_optimizer(Stage& stage, std::vector<CompleteGradients> compl
     const std::vector<Dependency> own =
         early ? std::vector<Dependency>{after(complete[i].by)} : ready;
     std::vector<Dependency> known = own;
-    if (plan.clip_gradients) known = valid;
+    if (plan.update.clip_gradients) known = valid;
     const auto copy = [&](std::int64_t bytes) { return Bytes(sizes[i] * bytes); };
     if (on_host) {
-      const OpRef gradients =
-          add_host(stage, out, {.action = HostAction::kCopyOut, .bytes = copy(plan.gradient_bytes)},
-                   stage.label("gradients to host"), own);
+      const OpRef gradients = add_host(
+          stage, out, {.action = HostAction::kCopyOut, .bytes = copy(plan.update.gradient_bytes)},
+          stage.label("gradients to host"), own);
       known.push_back(after(gradients));
-      const OpRef updated =
-          add_host(stage, update,
-                   {.action = HostAction::kUpdate,
-                    .bytes = copy(plan.gradient_bytes + 2 * plan.optimizer_bytes + weight_bytes)},
-                   stage.label("optimizer on host"), std::move(known));
+      const OpRef updated = add_host(
+          stage, update,
+          {.action = HostAction::kUpdate,
+           .bytes =
+               copy(plan.update.gradient_bytes + 2 * plan.update.optimizer_bytes + weight_bytes)},
+          stage.label("optimizer on host"), std::move(known));
       last = add_host(stage, in, {.action = HostAction::kCopyIn, .bytes = copy(weight_bytes)},
                       stage.label("weights from host"), {after(updated)});
       continue;
     }
-    const Bytes state = copy(plan.optimizer_bytes);
+    const Bytes state = copy(plan.update.optimizer_bytes);
     std::vector<Dependency> room = own;
     if (i >= 2) room = {after(outs[i - 2])};
     known.push_back(after(
@@ -181,13 +183,14 @@ void ActivationOffload::before_backward(const StageUnit& unit, std::int32_t micr
 Bytes offloaded_bytes(const Stage& stage) {
   const ParallelPlan& plan = stage.plan;
   std::int64_t bytes = 0;
-  if (plan.offload_optimizer && plan.optimizer == Optimizer::kAdam) {
-    bytes += stage.updated_parameters() *
-             (plan.host_optimizer ? plan.gradient_bytes + size_of(plan.weights()).value()
-                                  : 2 * plan.optimizer_bytes);
+  if (plan.offload.optimizer && plan.training.optimizer == Optimizer::kAdam) {
+    bytes +=
+        stage.updated_parameters() *
+        (plan.update.host_optimizer ? plan.update.gradient_bytes + size_of(plan.weights()).value()
+                                    : 2 * plan.update.optimizer_bytes);
   }
-  if (plan.copy_checkpoint) bytes += checkpoint_share(stage).value();
-  for (std::size_t chunk = 0; plan.offload_activations && chunk < stage.chunks.size(); ++chunk) {
+  if (plan.offload.copy_checkpoint) bytes += checkpoint_share(stage).value();
+  for (std::size_t chunk = 0; plan.offload.activations && chunk < stage.chunks.size(); ++chunk) {
     // With two copies of a stage, each copy runs some of the micro-batches.
     const auto forwards = std::ranges::count_if(
         stage.schedule.ranks[static_cast<std::size_t>(stage.number)], [&](const PipelineOp& op) {

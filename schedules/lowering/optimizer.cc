@@ -35,14 +35,16 @@ Bytes block_placeholders(const Stage& stage) {
 // Returns the bytes of weights as narrow matmuls read them, which stay beside the weights.
 Bytes narrow_copies(const Stage& stage) {
   const ParallelPlan& plan = stage.plan;
-  if (!plan.keep_narrow_weights || plan.zero == 3 || plan.round_weights) return Bytes(0);
+  if (!plan.narrow.keep_narrow_weights || plan.state.zero == 3 || plan.narrow.round_weights)
+    return Bytes(0);
   std::int64_t values = 0;
   for (const StageChunk& chunk : stage.chunks) {
     for (const StageUnit& unit : chunk.units) values += unit.layer->narrow_weights;
   }
-  const bool both_ways = (plan.scales_rows() || plan.transpose_operands) && !plan.transpose_weights;
-  const std::int64_t copies = (both_ways ? 2 : 1) - (plan.weights() == plan.type ? 1 : 0);
-  return copies * bytes_of(values, plan.type);
+  const bool both_ways =
+      (plan.scales_rows() || plan.narrow.transpose_operands) && !plan.narrow.transpose_weights;
+  const std::int64_t copies = (both_ways ? 2 : 1) - (plan.weights() == plan.precision.type ? 1 : 0);
+  return copies * bytes_of(values, plan.precision.type);
 }
 
 OpRef add_compute(Stage& stage, const std::vector<Kernel>& kernels, const std::string& name,
@@ -71,34 +73,35 @@ void hold_model_state(Stage& stage, Bytes fixed_memory) {
       stage.builder.hold(category, Bytes(part_of(bytes, divided ? shards : 1)));
     };
     // Returns the divided weights whose fp32 master copy the optimizer may share.
-    const std::int64_t master = plan.shared_master ? size_of(DataType::kFp32).value() : 0;
-    const std::int64_t weight = plan.shared_master ? master : size_of(plan.weights()).value();
+    const std::int64_t master = plan.buffers.shared_master ? size_of(DataType::kFp32).value() : 0;
+    const std::int64_t weight =
+        plan.buffers.shared_master ? master : size_of(plan.weights()).value();
     const std::int64_t frozen = stage.frozen_of(experts) * size_of(plan.weights()).value();
-    hold(MemoryCategory::kParameters, held * weight + frozen, plan.zero == 3);
-    if (plan.hold_gradients && !plan.free_gradients) {
-      hold(MemoryCategory::kGradients, held * plan.held_gradient_bytes(), plan.zero >= 2);
+    hold(MemoryCategory::kParameters, held * weight + frozen, plan.state.zero == 3);
+    if (plan.update.hold_gradients && !plan.update.free_gradients) {
+      hold(MemoryCategory::kGradients, held * plan.held_gradient_bytes(), plan.state.zero >= 2);
     }
     const std::int64_t state =
-        plan.optimizer == Optimizer::kNone ? 0 : plan.optimizer_bytes - master;
-    if (!plan.offload_optimizer) {
-      hold(MemoryCategory::kOptimizer, held * state, plan.zero >= 1);
+        plan.training.optimizer == Optimizer::kNone ? 0 : plan.update.optimizer_bytes - master;
+    if (!plan.offload.optimizer) {
+      hold(MemoryCategory::kOptimizer, held * state, plan.state.zero >= 1);
     }
   }
   stage.builder.hold(MemoryCategory::kParameters, narrow_copies(stage));
-  if (plan.gradient_placeholders) {
+  if (plan.buffers.gradient_placeholders) {
     stage.builder.hold(MemoryCategory::kBuffers, block_placeholders(stage));
   }
   stage.builder.hold(MemoryCategory::kFixedOverhead, fixed_memory);
 }
 
 std::vector<Dependency> add_gradient_norm(Stage& stage, std::vector<Dependency> dependencies) {
-  if (!stage.plan.clip_gradients) return dependencies;
+  if (!stage.plan.update.clip_gradients) return dependencies;
   const std::int64_t updated = stage.updated_parameters();
   const Kernel squares{.name = "gradient_norm",
                        .kind = KernelKind::kElementwise,
                        .type = DataType::kFp32,
                        .flops = Flops(kNormFlops * static_cast<double>(updated)),
-                       .read = Bytes(updated * stage.plan.gradient_bytes)};
+                       .read = Bytes(updated * stage.plan.update.gradient_bytes)};
   const OpRef own = add_compute(stage, {squares}, "gradient norm", std::move(dependencies));
   OpRef norm = own;
   if (stage.communicators.norm) {
@@ -120,16 +123,17 @@ OpRef add_adam(Stage& stage, std::int64_t parameters, std::vector<Dependency> de
       .kind = KernelKind::kElementwise,
       .type = DataType::kFp32,
       .flops = Flops(kAdamFlops * static_cast<double>(parameters)),
-      .read = Bytes(parameters * (plan.gradient_bytes + plan.optimizer_bytes)),
-      .written = Bytes(parameters * (plan.optimizer_bytes + size_of(plan.weights()).value()))};
+      .read = Bytes(parameters * (plan.update.gradient_bytes + plan.update.optimizer_bytes)),
+      .written =
+          Bytes(parameters * (plan.update.optimizer_bytes + size_of(plan.weights()).value()))};
   return add_compute(stage, {adam}, "optimizer", std::move(dependencies));
 }
 
 OpRef add_optimizer(Stage& stage, std::vector<Dependency> dependencies) {
-  if (stage.plan.optimizer == Optimizer::kAdam) {
+  if (stage.plan.training.optimizer == Optimizer::kAdam) {
     const std::int64_t updated = stage.updated_parameters();
     const OpRef adam = add_adam(stage, updated, std::move(dependencies));
-    const Bytes scratch(updated * stage.plan.optimizer_scratch_bytes);
+    const Bytes scratch(updated * stage.plan.update.optimizer_scratch_bytes);
     if (scratch > Bytes(0)) {
       for (const bool at_end : {false, true}) {
         stage.builder.change_memory(

@@ -17,7 +17,8 @@ constexpr std::int32_t kAnyBoundary = -1;
 // than stages, the peer has them in different ops, so that each of two batches would wait for the
 // other.
 bool are_one_batch(const ParallelPlan& plan) {
-  return !plan.overlap_expert_parallel || plan.microbatch_group.value_or(plan.pp) <= plan.pp;
+  return !plan.overlap.expert_parallel ||
+         plan.pipeline.microbatch_group.value_or(plan.mesh.pp) <= plan.mesh.pp;
 }
 
 void append(std::vector<Dependency>& all, std::vector<Dependency> more) {
@@ -214,7 +215,7 @@ void StageMessages::send(std::vector<Result> results) {
     }
     if (!are_one_batch(stage_.plan)) {
       const OpRef sent = post({message(output, *to, true)}, std::move(result.made_by));
-      if (!stage_.plan.overlap_pipeline) sent_.push_back(after(sent));
+      if (!stage_.plan.overlap.pipeline) sent_.push_back(after(sent));
       continue;
     }
     batch.push_back(message(output, *to, true));
@@ -222,7 +223,7 @@ void StageMessages::send(std::vector<Result> results) {
   }
   if (batch.empty()) return;
   const OpRef sent = post(batch, std::move(made_by));
-  if (!stage_.plan.overlap_pipeline) sent_.push_back(after(sent));
+  if (!stage_.plan.overlap.pipeline) sent_.push_back(after(sent));
 }
 
 }  // namespace stepsim

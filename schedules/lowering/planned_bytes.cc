@@ -70,10 +70,11 @@ Again parts_again(const Layer& block, const ParallelPlan& plan, Bytes boundary) 
   const std::vector<OpRecompute> ops = recomputed_ops(block, plan);
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const LayerOp& op = block.ops[i];
-    if (ops[i].gathers_again && plan.sequence_parallel) {
+    if (ops[i].gathers_again && plan.tensor.sequence_parallel) {
       again.tensor += gathered_input(op, plan, boundary).value();
     }
-    if (ops[i].reduces_again) again.tensor += (plan.sequence_parallel ? 1 : 2) * boundary.value();
+    if (ops[i].reduces_again)
+      again.tensor += (plan.tensor.sequence_parallel ? 1 : 2) * boundary.value();
     const bool is_expert = op.region == Region::kExpert;
     const bool enters = is_expert && block.ops[i - 1].region != Region::kExpert;
     const bool leaves = is_expert && block.ops[i + 1].region != Region::kExpert;
@@ -89,7 +90,7 @@ Again parts_again(const Layer& block, const ParallelPlan& plan, Bytes boundary) 
 // all-reduce counts twice. `leaves`: another layer follows.
 std::int64_t crossings(const Layer& layer, const ParallelPlan& plan, Bytes boundary, bool leaves,
                        bool forward_twice) {
-  const bool divided = plan.sequence_parallel;
+  const bool divided = plan.tensor.sequence_parallel;
   const auto is_tensor = [](const LayerOp& op) { return op.region == Region::kTensor; };
   std::int64_t forward = 0;
   std::int64_t all = 0;
@@ -115,7 +116,7 @@ std::int64_t crossings(const Layer& layer, const ParallelPlan& plan, Bytes bound
 Again sent_again(const Layer& block, const ParallelPlan& plan, Bytes boundary,
                  BlockRecompute role) {
   if (role == BlockRecompute::kNone) return {};
-  if (plan.recompute != Recompute::kFull) return parts_again(block, plan, boundary);
+  if (plan.recomputing.kind != Recompute::kFull) return parts_again(block, plan, boundary);
   const std::int64_t once = crossings(block, plan, boundary, true, false);
   return {.tensor = crossings(block, plan, boundary, true, true) - once,
           .context = {.inputs = true, .outputs = true},
@@ -127,21 +128,22 @@ using Blocks = std::vector<PlannedBlock>;
 
 std::int64_t tensor_bytes(const ModelSpec& model, const ParallelPlan& plan,
                           const ModelLayers& layers, const Blocks& blocks) {
-  if (plan.tp == 1) return 0;
+  if (plan.mesh.tp == 1) return 0;
   const Bytes boundary = layers.tensor_boundary;
   std::int64_t microbatch = crossings(layers.embedding, plan, boundary, true, false) +
                             crossings(layers.head, plan, boundary, false, false);
   std::int64_t two_dimensional = 0;
   for (const PlannedBlock& block : blocks) {
     const Layer& layer = layers.blocks[block.kind];
-    const Bytes part = boundary / plan.tensor_width;
+    const Bytes part = boundary / plan.tensor.tensor_width;
     const std::int64_t once = crossings(layer, plan, part, true, false) +
                               sent_again(layer, plan, part, block.role).tensor;
-    const bool twice = plan.recompute == Recompute::kFull && block.role != BlockRecompute::kNone;
+    const bool twice =
+        plan.recomputing.kind == Recompute::kFull && block.role != BlockRecompute::kNone;
     two_dimensional += summed_bytes(layer, plan, twice);
     if (plan.divides_width()) {  // in each group that divides the features
-      const std::int64_t ways = plan.tensor_width;
-      two_dimensional += ways * (plan.tp / ways - 1) * once +
+      const std::int64_t ways = plan.tensor.tensor_width;
+      two_dimensional += ways * (plan.mesh.tp / ways - 1) * once +
                          width_bytes(layer, plan, block.role != BlockRecompute::kNone);
     } else {
       microbatch += once;
@@ -155,26 +157,26 @@ std::int64_t tensor_bytes(const ModelSpec& model, const ParallelPlan& plan,
                   crossings(module.head, plan, boundary, false, false);
   }
   std::int64_t norms = 0;  // gradients of the S region, all-reduced once per step
-  if (plan.sequence_parallel && !plan.divides_width()) {
+  if (plan.tensor.sequence_parallel && !plan.divides_width()) {
     const std::int64_t copies = copies_of_stages(plan);
-    const std::int64_t parts = plan.zero >= 2 ? copies * plan.sharded_over() : 1;
+    const std::int64_t parts = plan.state.zero >= 2 ? copies * plan.sharded_over() : 1;
     for_each_layer(layers, [&](const Layer& layer) {
-      norms +=
-          copies * 2 * part_of(layer.parameters(Region::kSequence), parts) * plan.gradient_bytes;
+      norms += copies * 2 * part_of(layer.parameters(Region::kSequence), parts) *
+               plan.update.gradient_bytes;
     });
     for (const SharedWeights& weights : shared_weights(model, plan)) {
       const std::int64_t parameters = sequence_parameters_of(weights, model, layers);
       const auto copied = static_cast<std::int64_t>(weights.holders.size()) - 1;
-      norms += copied * 2 * part_of(parameters, parts) * plan.gradient_bytes;
+      norms += copied * 2 * part_of(parameters, parts) * plan.update.gradient_bytes;
     }
   }
   const auto losses = static_cast<std::int64_t>(1 + layers.prediction.size());
   for (const LayerOp& op : layers.head.ops) {  // loss: fp32 values of every token, all-reduced
     microbatch += losses * 2 * op.reduced_values_per_token * plan.tokens() * 4;
   }
-  return ((plan.tp - 1) * (microbatch * plan.microbatches() + norms) +
+  return ((plan.mesh.tp - 1) * (microbatch * plan.microbatches() + norms) +
           two_dimensional * plan.microbatches()) *
-         plan.dp * plan.cp;
+         plan.mesh.dp * plan.mesh.cp;
 }
 
 // Replicated describes the gradients and parameters of layers in one group of `replicas` ranks.
@@ -193,19 +195,20 @@ struct Replicated {
 std::int64_t replicated_bytes(const ParallelPlan& plan, const Replicated& state) {
   // Counts the micro-batches that go through one copy of a stage.
   const std::int64_t microbatches = plan.microbatches() / copies_of_stages(plan);
-  const std::int64_t g = plan.gradient_bytes;
+  const std::int64_t g = plan.update.gradient_bytes;
   const std::int64_t w = size_of(plan.weights()).value();
   const std::int64_t groups = state.replicas / state.shards;
   const std::int64_t senders = groups * (state.shards - 1);
-  const std::int64_t reductions = plan.zero >= 2 ? microbatches : 1;
-  const std::int64_t gathers = plan.zero == 3 && plan.reshard_after_forward ? 2 * microbatches : 1;
+  const std::int64_t reductions = plan.state.zero >= 2 ? microbatches : 1;
+  const std::int64_t gathers =
+      plan.state.zero == 3 && plan.state.reshard_after_forward ? 2 * microbatches : 1;
   std::int64_t sum = 0;
   for (const Replicated::Layer& layer : state.layers) {
-    if (plan.zero == 0) {
+    if (plan.state.zero == 0) {
       sum += 2 * (state.replicas - 1) * layer.trained * g;
       continue;
     }
-    const std::int64_t gathered = layer.trained + (plan.zero == 3 ? layer.frozen : 0);
+    const std::int64_t gathered = layer.trained + (plan.state.zero == 3 ? layer.frozen : 0);
     sum += senders * padded(layer.trained, state.shards) * reductions * g;
     sum += senders * padded(gathered, state.shards) * gathers * w;
     sum += state.shards * 2 * (groups - 1) * part_of(layer.trained, state.shards) * g;
@@ -214,10 +217,10 @@ std::int64_t replicated_bytes(const ParallelPlan& plan, const Replicated& state)
     Replicated copy{.layers = {}, .replicas = state.replicas, .shards = state.shards};
     for (const std::int64_t parameters : state.copied) copy.layers.push_back({parameters});
     ParallelPlan once = plan;
-    once.zero = std::min(plan.zero, 1);
+    once.state.zero = std::min(plan.state.zero, 1);
     sum += replicated_bytes(once, copy);
   }
-  if (plan.zero == 3 && plan.reshard_after_forward) {
+  if (plan.state.zero == 3 && plan.state.reshard_after_forward) {
     for (const std::int64_t parameters : state.gathered_again) {
       sum += senders * padded(parameters, state.shards) * microbatches * w;
     }
@@ -246,7 +249,7 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const 
   });
   const std::int64_t table = shares_table(model) ? layers.embedding.ops.front().parameters : 0;
   std::int64_t summed = 0;  // over the holders of shared weights
-  if (plan.zero == 3) {
+  if (plan.state.zero == 3) {
     // The table is gathered for every layer that reads it and reduced after each, as are weights
     // of an earlier layer.
     for (std::size_t block = 0; block < layers.kind_of_block.size(); ++block) {
@@ -261,20 +264,21 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const 
   }
   for (const SharedWeights& weights : shared_weights(model, plan)) {
     const std::int64_t parameters = parameters_of(weights, model, layers);
-    const std::int64_t parts = plan.zero >= 2 ? plan.sharded_over() : 1;
+    const std::int64_t parts = plan.state.zero >= 2 ? plan.sharded_over() : 1;
     const auto copied = static_cast<std::int64_t>(weights.holders.size()) - 1;
-    summed += 2 * copied * part_of(parameters, parts) * plan.gradient_bytes * plan.replicas();
-    if (plan.zero < 3) {
+    summed +=
+        2 * copied * part_of(parameters, parts) * plan.update.gradient_bytes * plan.replicas();
+    if (plan.state.zero < 3) {
       dense.copied.insert(dense.copied.end(), static_cast<std::size_t>(copied), parameters);
     }
   }
-  return plan.tp * (replicated_bytes(plan, dense) + summed) +
-         plan.etp * plan.ep * replicated_bytes(plan, experts);
+  return plan.mesh.tp * (replicated_bytes(plan, dense) + summed) +
+         plan.mesh.etp * plan.mesh.ep * replicated_bytes(plan, experts);
 }
 
 std::int64_t all_context_bytes(const ParallelPlan& plan, const LoweredModel& lowered,
                                const Blocks& blocks) {
-  if (plan.cp == 1) return 0;
+  if (plan.mesh.cp == 1) return 0;
   const ModelLayers& layers = lowered.layers;
   std::int64_t sum = 0;
   for (const PlannedBlock& block : blocks) {
@@ -283,12 +287,12 @@ std::int64_t all_context_bytes(const ParallelPlan& plan, const LoweredModel& low
     sum += context_bytes(lowered.attention[block.kind], plan, again.context) +
            state_bytes(layers.blocks[block.kind], plan, again.states);
   }
-  return sum * plan.microbatches() * plan.tp * plan.dp;
+  return sum * plan.microbatches() * plan.mesh.tp * plan.mesh.dp;
 }
 
 std::int64_t all_expert_bytes(const ParallelPlan& plan, const ModelLayers& layers,
                               const Blocks& blocks, const ExpertExchange& exchange) {
-  if (plan.ep * plan.etp == 1) return 0;
+  if (plan.mesh.ep * plan.mesh.etp == 1) return 0;
   std::int64_t sum = 0;
   for (const PlannedBlock& block : blocks) {
     const Layer& layer = layers.blocks[block.kind];
@@ -302,14 +306,14 @@ std::int64_t all_expert_bytes(const ParallelPlan& plan, const ModelLayers& layer
 // Returns the bytes of the norm of all gradients: one fp32 value. With post-validation it goes
 // through each stage, then along the pipeline and back.
 std::int64_t norm_bytes(const ParallelPlan& plan) {
-  if (!plan.clip_gradients) return 0;
-  const bool alike = plan.zero == 0 && plan.ep == 1;
-  const std::int64_t of_a_stage = alike ? plan.tp : plan.ranks() / plan.pp;
-  const std::int64_t members = plan.post_validation ? of_a_stage : of_a_stage * plan.pp;
+  if (!plan.update.clip_gradients) return 0;
+  const bool alike = plan.state.zero == 0 && plan.mesh.ep == 1;
+  const std::int64_t of_a_stage = alike ? plan.mesh.tp : plan.ranks() / plan.mesh.pp;
+  const std::int64_t members = plan.update.post_validation ? of_a_stage : of_a_stage * plan.mesh.pp;
   const std::int64_t reduced =
       plan.ranks() / members * 2 * (members - 1) * size_of(DataType::kFp32).value();
-  if (!plan.post_validation) return reduced;
-  return reduced + plan.ranks() / plan.pp * 2 * (plan.pp - 1) * kGlobalState.value();
+  if (!plan.update.post_validation) return reduced;
+  return reduced + plan.ranks() / plan.mesh.pp * 2 * (plan.mesh.pp - 1) * kGlobalState.value();
 }
 
 // Calls use(layer) for the first layer behind each boundary between stages. Only boundaries between
@@ -319,19 +323,19 @@ void for_each_boundary(const ModelSpec& model, const ParallelPlan& plan,
   std::int64_t layer = 0;
   for (std::int64_t stage = 0; stage + 1 < stages_of(plan); ++stage) {
     layer += layers_of(plan, stage, model.layers);
-    const bool turns = placement_of(plan) == Placement::kV && (stage + 1) % plan.pp == 0;
+    const bool turns = placement_of(plan) == Placement::kV && (stage + 1) % plan.mesh.pp == 0;
     if (!turns) use(layer);
   }
 }
 
 std::int64_t pipeline_bytes(const ModelSpec& model, const ParallelPlan& plan,
                             const ModelLayers& layers) {
-  if (plan.pp == 1) return 0;
+  if (plan.mesh.pp == 1) return 0;
   std::int64_t bytes = 0;
   for_each_boundary(model, plan, [&](std::int64_t layer) {
     bytes += message_size(model, plan, layers, layer).value();
   });
-  return 2 * bytes * plan.microbatches() * plan.tp * plan.cp * plan.dp;
+  return 2 * bytes * plan.microbatches() * plan.mesh.tp * plan.mesh.cp * plan.mesh.dp;
 }
 
 // Returns what tensor ranks gather of messages that came in shares.
@@ -340,7 +344,7 @@ std::int64_t gathered_message_bytes(const ModelSpec& model, const ParallelPlan& 
   if (!plan.scatters_messages()) return 0;
   std::int64_t messages = 0;
   for_each_boundary(model, plan, [&](std::int64_t) { messages += 2 * plan.microbatches(); });
-  return messages * layers.boundary.value() * (plan.tp - 1) * plan.cp * plan.dp;
+  return messages * layers.boundary.value() * (plan.mesh.tp - 1) * plan.mesh.cp * plan.mesh.dp;
 }
 
 // Returns the bytes of a pass that has forwards only: an all-reduce of the stream behind each run
@@ -354,18 +358,19 @@ class TensorBytesOfPass {
 
   std::int64_t of_ends() const {
     const std::int64_t logits = layers_.head.ops.back().crossing.value();
-    return (of(layers_.embedding, 1) + of(layers_.head, 1) + logits * (plan_.tp - 1)) * groups();
+    return (of(layers_.embedding, 1) + of(layers_.head, 1) + logits * (plan_.mesh.tp - 1)) *
+           groups();
   }
   std::int64_t of_blocks() const {
     std::int64_t sum = 0;
     for (const std::uint32_t kind : layers_.kind_of_block) {
-      sum += of(layers_.blocks[kind], plan_.tensor_width);
+      sum += of(layers_.blocks[kind], plan_.tensor.tensor_width);
     }
     return sum * groups();
   }
 
  private:
-  std::int64_t groups() const { return plan_.cp * plan_.dp; }
+  std::int64_t groups() const { return plan_.mesh.cp * plan_.mesh.dp; }
 
   // Returns the bytes that a tensor group sends, of which `ways` ranks divide the model's width.
   std::int64_t of(const Layer& layer, std::int64_t ways) const {
@@ -380,15 +385,16 @@ class TensorBytesOfPass {
       const bool is_last = i + 1 == layer.ops.size();
       const bool leaves = is_last ? &layer != &layers_.head : !is_tensor(layer.ops[i + 1]);
       if (is_tensor(op) && leaves)
-        over_features += (plan_.sequence_parallel ? 1 : 2) * boundary.value();
-      if (plan_.sequence_parallel && i > 0 && is_tensor(op) && !is_tensor(layer.ops[i - 1])) {
+        over_features += (plan_.tensor.sequence_parallel ? 1 : 2) * boundary.value();
+      if (plan_.tensor.sequence_parallel && i > 0 && is_tensor(op) &&
+          !is_tensor(layer.ops[i - 1])) {
         over_features += crossing(op, boundary).value();
       }
       over_all += (op.sent_before + op.sent_after).value();
       over_width += (op.width_gathered + op.width_reduced).value();
     }
-    return ways * (plan_.tp / ways - 1) * over_features + (plan_.tp - 1) * over_all +
-           plan_.tp / plan_.tensor_width * (plan_.tensor_width - 1) * over_width;
+    return ways * (plan_.mesh.tp / ways - 1) * over_features + (plan_.mesh.tp - 1) * over_all +
+           plan_.mesh.tp / plan_.tensor.tensor_width * (plan_.tensor.tensor_width - 1) * over_width;
   }
 
   const ParallelPlan& plan_;
@@ -405,10 +411,10 @@ std::int64_t context_bytes_of_pass(const ParallelPlan& plan, const ModelLayers& 
   std::int64_t sum = 0;
   for_each_layer(layers, [&sum, &plan](const Layer& layer) {
     for (const LayerOp& op : layer.ops) {
-      sum += op.gathered_before.value() + plan.cp * op.handed_round.value();
+      sum += op.gathered_before.value() + plan.mesh.cp * op.handed_round.value();
     }
   });
-  return sum * (plan.cp - 1) * plan.tp * plan.dp;
+  return sum * (plan.mesh.cp - 1) * plan.mesh.tp * plan.mesh.dp;
 }
 
 // Returns the bytes of a pass of inference. Of what a training step sends between stages and to

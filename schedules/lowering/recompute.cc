@@ -23,11 +23,11 @@ std::vector<LayerStep> forward_again(const LoweredLayer& layer, Bytes held) {
 }  // namespace
 
 BlockRecompute block_recompute(const ParallelPlan& plan, std::int64_t index, std::int64_t count) {
-  if (plan.recompute == Recompute::kNone) return BlockRecompute::kNone;
-  const std::int64_t recomputed = std::min(count, plan.recompute_layers.value_or(count));
+  if (plan.recomputing.kind == Recompute::kNone) return BlockRecompute::kNone;
+  const std::int64_t recomputed = std::min(count, plan.recomputing.layers.value_or(count));
   if (index >= recomputed) return BlockRecompute::kNone;
-  const std::int64_t in_group = index % plan.recompute_block;
-  const std::int64_t size = std::min(plan.recompute_block, recomputed - (index - in_group));
+  const std::int64_t in_group = index % plan.recomputing.block;
+  const std::int64_t size = std::min(plan.recomputing.block, recomputed - (index - in_group));
   if (size == 1) return BlockRecompute::kAlone;
   if (in_group == 0) return BlockRecompute::kFirst;
   return in_group == size - 1 ? BlockRecompute::kLast : BlockRecompute::kInside;

@@ -2,7 +2,7 @@
 // forward and made again. (Chen et al., arXiv 1604.06174; Korthikanti et al., arXiv 2205.05198,
 // section 5.)
 //
-//   selective   modules of a block (ParallelPlan::recompute_modules):
+//   selective   modules of a block (RecomputePlan::modules):
 //               attention: its kernel runs again before its backward, its result stays. A fused
 //               kernel keeps no scores, so with it this saves only the log-sum-exp of each row
 //               norm, activation, latent_up: their results are dropped and made again before the
@@ -17,7 +17,7 @@
 //               D13), and as much for attention's
 //   alternate   as matmuls, but only every second one, matrices counted one by one, and attention
 //               too: torchtitan's selective checkpointing of operations, which counts them so
-//   all_but     the results in ParallelPlan::recompute_keep are kept, and the tokens that came to
+//   all_but     the results in RecomputePlan::keep are kept, and the tokens that came to
 //               experts; all else is made again, as far as somebody needs it: what JAX does with
 //               save_only_these_names
 //   full        a block keeps its input alone; its whole forward runs again before its backward,

@@ -39,7 +39,7 @@ RecomputeChoice::RecomputeChoice(const Layer& block, const ParallelPlan& plan)
     : ops_(block.ops), plan_(plan), sources_(sources_of(block)), result_(block.ops.size()) {
   for (const LayerOp& op : ops_) policies_.push_back(policy_of(plan, op));
   dropped_.resize(ops_.size());
-  if (keeps_every_second_matmul(plan.recompute)) dropped_ = dropped_alternately(block);
+  if (keeps_every_second_matmul(plan.recomputing.kind)) dropped_ = dropped_alternately(block);
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     if (dropped_[i].all()) policies_[i] = RecomputePolicy::kResult;
   }
@@ -100,8 +100,8 @@ void RecomputeChoice::count_bytes(std::size_t i) {
     }
   }
   // Results that are not dropped are kept, even if nobody reads them.
-  if (keeps_every_second_matmul(plan_.recompute) && is_projection(op) && !dropped_[i].any() &&
-      is_read_by_nobody(i)) {
+  if (keeps_every_second_matmul(plan_.recomputing.kind) && is_projection(op) &&
+      !dropped_[i].any() && is_read_by_nobody(i)) {
     chosen.kept += projection_size(op);
   }
 }
@@ -147,9 +147,9 @@ void RecomputeChoice::communicate(std::size_t i) {
   }
   // Ulysses and experts keep what they received, not the data before the exchange.
   const bool keeps_received =
-      op.region == Region::kExpert || plan_.cp_mode == ContextMode::kUlysses;
-  const bool rings =
-      plan_.cp_mode == ContextMode::kRing || plan_.cp_mode == ContextMode::kZigzagRing;
+      op.region == Region::kExpert || plan_.tensor.cp_mode == ContextMode::kUlysses;
+  const bool rings = plan_.tensor.cp_mode == ContextMode::kRing ||
+                     plan_.tensor.cp_mode == ContextMode::kZigzagRing;
   chosen.receives_again = keeps_received
                               ? input_again(i) && (op.backward_reads_input || chosen.again)
                           : rings ? chosen.again

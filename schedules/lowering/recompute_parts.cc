@@ -108,13 +108,13 @@ class Remaking {
 
   // Gathers again at the start of the stretch of the T region around an op that reads the input.
   void gather(std::size_t i) {
-    if (plan_.tp == 1 || !is_tensor(ops_[i])) return;
+    if (plan_.mesh.tp == 1 || !is_tensor(ops_[i])) return;
     std::size_t first = i;
     while (first > 0 && is_tensor(ops_[first - 1])) --first;
     const bool reads_gathered = std::ranges::any_of(
         choice_.sources(i), [first](std::size_t source) { return source < first; });
     if (first == 0 || !reads_gathered || std::exchange(done_[first].gathered, true)) return;
-    if (!plan_.sequence_parallel) return;
+    if (!plan_.tensor.sequence_parallel) return;
     communicate(CollectiveOp::kAllGather, gathered_input(ops_[first], plan_, boundary_));
   }
 
@@ -133,9 +133,10 @@ class Remaking {
     make_input(i);
     gather(i);
     run(i);
-    if (plan_.tp > 1 && choice_.ops()[i].reduces_again) {
-      communicate(plan_.sequence_parallel ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
-                  boundary_);
+    if (plan_.mesh.tp > 1 && choice_.ops()[i].reduces_again) {
+      communicate(
+          plan_.tensor.sequence_parallel ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
+          boundary_);
     }
     if (choice_.ops()[i].returns_again) append(exchange(i).after_forward);
   }

@@ -59,7 +59,7 @@ std::optional<KeptResult> result_of(const LayerOp& op) {
 
 bool keeps(const ParallelPlan& plan, const LayerOp& op) {
   const std::optional<KeptResult> result = result_of(op);
-  return result && std::ranges::count(plan.recompute_keep, *result) > 0;
+  return result && std::ranges::count(plan.recomputing.keep, *result) > 0;
 }
 
 }  // namespace
@@ -73,26 +73,26 @@ RecomputePolicy policy_of(const ParallelPlan& plan, const LayerOp& op) {
   if (op.forward.empty() && !one_of(op.name, {"permute", "unpermute"})) {
     return RecomputePolicy::kKeep;
   }
-  if (plan.recompute == Recompute::kMatmuls) {
+  if (plan.recomputing.kind == Recompute::kMatmuls) {
     return is_projection(op) || one_of(op.name, {"permute", "unpermute"})
                ? RecomputePolicy::kKeep
                : RecomputePolicy::kResult;
   }
-  if (keeps_every_second_matmul(plan.recompute)) {
+  if (keeps_every_second_matmul(plan.recomputing.kind)) {
     // Grouped matmuls are not among the results that torchtitan keeps.
-    const bool keeps_attention = plan.recompute == Recompute::kAlternate;
+    const bool keeps_attention = plan.recomputing.kind == Recompute::kAlternate;
     const bool stays = (is_projection(op) && op.region != Region::kExpert) ||
                        (keeps_attention && op.name == "attention") ||
-                       (plan.ep > 1 && one_of(op.name, {"permute", "unpermute"}));
+                       (plan.mesh.ep > 1 && one_of(op.name, {"permute", "unpermute"}));
     return stays ? RecomputePolicy::kKeep : RecomputePolicy::kResult;
   }
-  if (plan.recompute == Recompute::kAllBut) {
+  if (plan.recomputing.kind == Recompute::kAllBut) {
     return keeps(plan, op) || one_of(op.name, {"permute", "unpermute"}) ? RecomputePolicy::kKeep
                                                                         : RecomputePolicy::kResult;
   }
-  if (plan.recompute != Recompute::kSelective) return RecomputePolicy::kKeep;
+  if (plan.recomputing.kind != Recompute::kSelective) return RecomputePolicy::kKeep;
   RecomputePolicy most = RecomputePolicy::kKeep;
-  for (const RecomputeModule module : plan.recompute_modules) {
+  for (const RecomputeModule module : plan.recomputing.modules) {
     most = std::max(most, policy_of(module, op));
   }
   return most;

@@ -10,9 +10,9 @@ namespace stepsim {
 namespace {
 
 std::int32_t rank_of_stage(const ParallelPlan& plan, std::int64_t stage) {
-  const std::int64_t at = stage % plan.pp;
-  const bool goes_back = placement_of(plan) == Placement::kV && stage / plan.pp % 2 == 1;
-  return static_cast<std::int32_t>(goes_back ? plan.pp - 1 - at : at);
+  const std::int64_t at = stage % plan.mesh.pp;
+  const bool goes_back = placement_of(plan) == Placement::kV && stage / plan.mesh.pp % 2 == 1;
+  return static_cast<std::int32_t>(goes_back ? plan.mesh.pp - 1 - at : at);
 }
 
 // Returns the rank of the pipeline that has each layer.
@@ -86,7 +86,7 @@ std::vector<std::optional<std::int64_t>> shared_blocks(const ModelSpec& model) {
 
 std::vector<SharedWeights> shared_weights(const ModelSpec& model, const ParallelPlan& plan) {
   std::vector<SharedWeights> shared;
-  if (plan.pp == 1 || placement_of(plan) == Placement::kBidirectional) return shared;
+  if (plan.mesh.pp == 1 || placement_of(plan) == Placement::kBidirectional) return shared;
   const std::int32_t last = rank_of_stage(plan, stages_of(plan) - 1);
   if (shares_table(model) && last != 0) {
     shared.push_back({.name = "tied embedding", .holders = {0, last}, .owner = 0});

@@ -176,7 +176,7 @@ class SplitPass {
         plan_(plan),
         chip_(chip),
         whole_(lower_model(model, plan, {}, exchange_of(plan))) {
-    for (RequestBatch& requests : microbatches_of(requests_of(plan), plan.pass_microbatches)) {
+    for (RequestBatch& requests : microbatches_of(requests_of(plan), plan.pass.pass_microbatches)) {
       microbatches_.push_back(part_of_size(std::move(requests)));
     }
   }
@@ -208,10 +208,10 @@ class SplitPass {
 
   std::size_t part_of_size(RequestBatch requests) {
     const auto known = std::ranges::find_if(
-        parts_, [&](const PassPart& part) { return part.plan.own_requests == requests; });
+        parts_, [&](const PassPart& part) { return part.plan.pass.own_requests == requests; });
     if (known != parts_.end()) return static_cast<std::size_t>(known - parts_.begin());
     PassPart part{.plan = plan_, .exchange = {}, .lowered = {}, .blocks = {}};
-    part.plan.own_requests = std::move(requests);
+    part.plan.pass.own_requests = std::move(requests);
     part.exchange = exchange_of(part.plan);
     part.exchange.first = static_cast<std::uint32_t>(graph_.byte_matrices.size());
     for (const ByteMatrix& matrix : part.exchange.matrices) {
@@ -230,7 +230,7 @@ class SplitPass {
     const auto expert = static_cast<std::uint32_t>(plan_.mesh_ranks());
     const InFlight pair{.copies = part.exchange.matrices[0].between(0, expert),
                         .results = part.exchange.matrices[1].between(expert, 0)};
-    part.at_attention = {plan_.ffn_chips * pair.copies, plan_.ffn_chips * pair.results};
+    part.at_attention = {plan_.pass.ffn_chips * pair.copies, plan_.pass.ffn_chips * pair.results};
     part.at_experts = {plan_.mesh_ranks() * pair.copies, plan_.mesh_ranks() * pair.results};
     for (CutBlock& block : part.blocks) {
       if (!block.dispatch) continue;
@@ -249,7 +249,7 @@ class SplitPass {
     for (std::int64_t rank = 0; rank < plan_.ranks(); ++rank) {
       const bool is_expert = rank >= plan_.mesh_ranks();
       const std::int64_t own = is_expert ? rank - plan_.mesh_ranks() : rank;
-      const std::int64_t inner = is_expert ? plan_.etp : plan_.tp;
+      const std::int64_t inner = is_expert ? plan_.mesh.etp : plan_.mesh.tp;
       graph_.ranks.push_back({.program = ProgramId(is_expert ? 1 : 0),
                               .chip = chips[static_cast<std::size_t>(rank)],
                               .tp = static_cast<std::uint32_t>(own % inner),
@@ -264,10 +264,10 @@ class SplitPass {
       result[static_cast<std::size_t>(lane)] = tables.communicator(std::move(communicator));
     };
     const auto name = [](Lane lane) { return std::string(name_of(lane)); };
-    if (plan_.tp > 1) {
+    if (plan_.mesh.tp > 1) {
       add(Lane::kTensor, partition(plan_, name(Lane::kTensor), Axis::kTensor, {PlanAxis::kTensor}));
     }
-    if (plan_.etp > 1) {
+    if (plan_.mesh.etp > 1) {
       add(Lane::kExpertTensor, sharing_experts(plan_, name(Lane::kExpertTensor), Axis::kExpert));
     }
     for (const Lane lane : {Lane::kDispatch, Lane::kCombine}) {
@@ -368,8 +368,8 @@ class SplitPass {
     }
     program.hold(MemoryCategory::kParameters, weights);
     program.hold(MemoryCategory::kCache,
-                 cache_of_layers(model_, requests_of(plan_), plan_.tp, plan_.cache_split, 0,
-                                 model_.layers, plan_.cp));
+                 cache_of_layers(model_, requests_of(plan_), plan_.mesh.tp, plan_.pass.cache_split,
+                                 0, model_.layers, plan_.mesh.cp));
     program.hold(MemoryCategory::kFixedOverhead, chip_.fixed_memory);
   }
 

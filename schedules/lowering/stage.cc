@@ -28,7 +28,7 @@ std::int64_t Stage::frozen_of(bool experts) const {
 std::int64_t Stage::updated_parameters() const {
   std::int64_t sum = 0;
   for (const bool experts : {false, true}) {
-    sum += part_of(parameters_of(experts), plan.zero >= 1 ? groups(experts).shards : 1);
+    sum += part_of(parameters_of(experts), plan.state.zero >= 1 ? groups(experts).shards : 1);
   }
   return sum;
 }

@@ -155,7 +155,7 @@ struct Stage {
     return experts ? communicators.experts : communicators.dense;
   }
   DataType gradient_type() const {
-    return plan.gradient_bytes == 4 ? DataType::kFp32 : DataType::kBf16;
+    return plan.update.gradient_bytes == 4 ? DataType::kFp32 : DataType::kBf16;
   }
 
   std::vector<Dependency> take_waits() { return std::exchange(front().waits, {}); }

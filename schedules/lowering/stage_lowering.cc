@@ -96,11 +96,11 @@ class StageLowering {
       lanes_[lane] = stage.builder.add_stream(std::string(name_of(static_cast<Lane>(lane))));
     }
     messages_.emplace(stage);
-    if (stage.plan.post_validation) validation_.emplace(stage);
-    if (stage.plan.offload_activations) offloaded_.emplace(stage);
-    if (stage.plan.copy_checkpoint) checkpoint_ = add_checkpoint_copy(stage);
-    if (stage.plan.free_gradients) freed_.emplace(stage);
-    if (stage.plan.zero == 3) {
+    if (stage.plan.update.post_validation) validation_.emplace(stage);
+    if (stage.plan.offload.activations) offloaded_.emplace(stage);
+    if (stage.plan.offload.copy_checkpoint) checkpoint_ = add_checkpoint_copy(stage);
+    if (stage.plan.update.free_gradients) freed_.emplace(stage);
+    if (stage.plan.state.zero == 3) {
       sharded_.emplace(stage);
     } else {
       replicated_.emplace(stage);
@@ -159,7 +159,7 @@ class StageLowering {
  private:
   OpRef add_optimizer(const std::vector<Dependency>& ready, const std::vector<Dependency>& valid) {
     const ParallelPlan& plan = stage_.plan;
-    if (!plan.offload_optimizer || plan.optimizer != Optimizer::kAdam) {
+    if (!plan.offload.optimizer || plan.training.optimizer != Optimizer::kAdam) {
       return stepsim::add_optimizer(stage_, valid);
     }
     return add_offloaded_optimizer(
@@ -325,7 +325,8 @@ class StageLowering {
     std::vector<Dependency> dependencies = ready;
     dependencies.push_back(after(*stage_.front().last_compute));
     for (const HeldWeights& held : stage_.shared) {
-      const Bytes bytes(part_of(held.parameters, gradient_parts()) * stage_.plan.gradient_bytes);
+      const Bytes bytes(part_of(held.parameters, gradient_parts()) *
+                        stage_.plan.update.gradient_bytes);
       ready.push_back(after(
           stage_.add_collective(stage_.builder.add_stream(held.name),
                                 {.communicator = stage_.communicators.shared[held.number],
@@ -338,15 +339,16 @@ class StageLowering {
 
   // Returns the number of parts that dense gradients are divided into.
   std::int64_t gradient_parts() const {
-    return stage_.plan.zero >= 2 ? stage_.communicators.dense.shards : 1;
+    return stage_.plan.state.zero >= 2 ? stage_.communicators.dense.shards : 1;
   }
 
   // Every tensor rank holds the same parameters of the S region but has seen only its own tokens,
   // so the gradients are summed.
   void sum_sequence_gradients(std::vector<Dependency>& ready) {
     const auto lane = static_cast<std::size_t>(Lane::kTensor);
-    if (!lanes_[lane] || !stage_.plan.sequence_parallel) return;
-    const Bytes bytes(stage_.sequence_parameters(gradient_parts()) * stage_.plan.gradient_bytes);
+    if (!lanes_[lane] || !stage_.plan.tensor.sequence_parallel) return;
+    const Bytes bytes(stage_.sequence_parameters(gradient_parts()) *
+                      stage_.plan.update.gradient_bytes);
     if (bytes == Bytes(0)) return;
     std::vector<Dependency> dependencies = ready;
     dependencies.push_back(after(*stage_.front().last_compute));

@@ -44,7 +44,7 @@ Kernels gradients_of_input(const Layer& layer, std::size_t i, const ParallelPlan
   const LayerOp& op = layer.ops[i];
   const bool is_end = i + 1 == layer.ops.size();
   const bool leaves = is_end ? !is_last : !is_tensor(layer.ops[i + 1]);
-  const bool gathers = plan.tp > 1 && plan.sequence_parallel && is_tensor(op) && leaves;
+  const bool gathers = plan.mesh.tp > 1 && plan.tensor.sequence_parallel && is_tensor(op) && leaves;
   if (!gathers) return op.input_gradient;
   return behind_gather(op.input_gradient, op.gradient_gathered_as);
 }
@@ -53,7 +53,7 @@ class LayerSteps {
  public:
   LayerSteps(const Layer& layer, const ParallelPlan& plan, Bytes boundary)
       : plan_(plan),
-        sequence_parallel_(plan.sequence_parallel),
+        sequence_parallel_(plan.tensor.sequence_parallel),
         features_(has_width(layer)),
         type_(plan.communicated()),
         boundary_(boundary) {}
@@ -165,7 +165,7 @@ std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& pla
   for (std::size_t i = 0; i < layer.ops.size(); ++i) {
     const LayerOp& op = layer.ops[i];
     Kernels kernels = op.forward;
-    if (plan.tp > 1 && i > 0 && is_tensor(layer.ops[i - 1]) != is_tensor(op)) {
+    if (plan.mesh.tp > 1 && i > 0 && is_tensor(layer.ops[i - 1]) != is_tensor(op)) {
       is_tensor(op) ? steps.enter_tensor_region(op) : steps.enter_sequence_region();
       if (is_tensor(op)) kernels = behind_gather(op.forward, op.input_gathered_as);
     }
@@ -185,13 +185,13 @@ std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& pla
       steps.split();
     }
     steps.append(exchange.after_forward);
-    if (plan.tp > 1 && op.reduced_values_per_token > 0) {
+    if (plan.mesh.tp > 1 && op.reduced_values_per_token > 0) {
       const std::int64_t tokens = plan.tokens();
       steps.add_collective(CollectiveOp::kAllReduce, Kind::kCollective,
                            Bytes(op.reduced_values_per_token * tokens * 4), DataType::kFp32);
     }
   }
-  if (plan.tp > 1 && !is_last && is_tensor(layer.ops.back())) {
+  if (plan.mesh.tp > 1 && !is_last && is_tensor(layer.ops.back())) {
     steps.enter_sequence_region();
   }
   return steps.take();
@@ -200,15 +200,15 @@ std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& pla
 std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
                                       bool is_last, const Exchanges& exchanges) {
   LayerSteps steps(layer, plan, boundary);
-  if (plan.tp > 1 && !is_last && is_tensor(layer.ops.back())) {
+  if (plan.mesh.tp > 1 && !is_last && is_tensor(layer.ops.back())) {
     steps.mirror_enter_sequence_region(layer.ops.back());
   }
   for (std::size_t i = layer.ops.size(); i-- > 0;) {
     const LayerOp& op = layer.ops[i];
-    const bool changes = plan.tp > 1 && i > 0 && is_tensor(op) != is_tensor(layer.ops[i - 1]);
+    const bool changes = plan.mesh.tp > 1 && i > 0 && is_tensor(op) != is_tensor(layer.ops[i - 1]);
     const bool leaves_tensor = changes && is_tensor(op);
     const bool enters_tensor = changes && !is_tensor(op);
-    const bool regathers = plan.tp > 1 && plan.sequence_parallel && op.regathers_input;
+    const bool regathers = plan.mesh.tp > 1 && plan.tensor.sequence_parallel && op.regathers_input;
     const OpExchange& exchange = exchange_of(i, exchanges);
     if (!exchange.before_backward.empty()) {
       steps.append(exchange.before_backward);
@@ -224,7 +224,8 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
     if (regathers) steps.gather_in_background(op);
     const bool gathers_more = !exchange.for_weights.empty();
     if (gathers_more) steps.in_background(exchange.for_weights);
-    if (leaves_tensor && plan.overlap_tensor) steps.mirror_enter_tensor_region(op, Kind::kDetached);
+    if (leaves_tensor && plan.pieces.overlap_tensor)
+      steps.mirror_enter_tensor_region(op, Kind::kDetached);
     if (regathers || gathers_more) steps.split();
     step = &steps.compute();
     for (const LayerStep& gather : exchange.for_weights) step->needs.push_back(*gather.ticket);
@@ -234,8 +235,8 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
     steps.run(op.weight_gradient);
     steps.append(exchange.after_backward);
     if (exchange.starts_step) steps.split();
-    if (leaves_tensor && plan.overlap_tensor) steps.split();
-    if (leaves_tensor && !plan.overlap_tensor) {
+    if (leaves_tensor && plan.pieces.overlap_tensor) steps.split();
+    if (leaves_tensor && !plan.pieces.overlap_tensor) {
       steps.mirror_enter_tensor_region(op, Kind::kCollective);
     }
     if (enters_tensor) steps.mirror_enter_sequence_region(layer.ops[i - 1]);
@@ -282,7 +283,7 @@ class SplitBackward {
 
   std::vector<LayerStep> steps(bool is_last) {
     is_last_ = is_last;
-    if (plan_.tp > 1 && !is_last && is_tensor(layer_.ops.back())) {
+    if (plan_.mesh.tp > 1 && !is_last && is_tensor(layer_.ops.back())) {
       inputs_.mirror_enter_sequence_region(layer_.ops.back());
     }
     for (std::size_t i = layer_.ops.size(); i-- > 0;) {
@@ -293,7 +294,7 @@ class SplitBackward {
       communicate(exchange.after_backward);
       if (exchange.starts_step) flush_weights();
       const bool changes = i > 0 && is_tensor(layer_.ops[i]) != is_tensor(layer_.ops[i - 1]);
-      if (plan_.tp == 1 || !changes) continue;
+      if (plan_.mesh.tp == 1 || !changes) continue;
       if (is_tensor(layer_.ops[i])) {
         inputs_.mirror_enter_tensor_region(layer_.ops[i], Kind::kCollective);
       } else {
@@ -312,7 +313,7 @@ class SplitBackward {
     flush_weights();
   }
   bool regathers(const LayerOp& op) const {
-    return plan_.tp > 1 && plan_.sequence_parallel && op.regathers_input;
+    return plan_.mesh.tp > 1 && plan_.tensor.sequence_parallel && op.regathers_input;
   }
   // Returns the part of the op's kept bytes that is the input of the next op, if that op has a W
   // and keeps nothing itself. An op with a W of its own keeps its bytes until then anyway.
@@ -452,11 +453,11 @@ namespace {
 
 // Returns the weights that matmuls narrower than the activations multiply.
 std::int64_t narrow_weights(const Layer& layer, const ParallelPlan& plan) {
-  if (bits_of(plan.type) >= bits_of(plan.activations())) return 0;
+  if (bits_of(plan.precision.type) >= bits_of(plan.activations())) return 0;
   std::int64_t sum = 0;
   for (const LayerOp& op : layer.ops) {
     const Kernel* const matmul = weights_matmul(op);
-    if (matmul != nullptr && matmul->type == plan.type) sum += op.parameters + op.frozen;
+    if (matmul != nullptr && matmul->type == plan.precision.type) sum += op.parameters + op.frozen;
   }
   return sum;
 }

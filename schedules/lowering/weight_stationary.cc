@@ -12,7 +12,7 @@ std::int64_t summed_size(const LayerOp& op, const ParallelPlan& plan) {
 
 std::vector<OpExchange> width_exchanges(const Layer& layer, const ParallelPlan& plan) {
   std::vector<OpExchange> exchanges;
-  if (plan.tp == 1) return exchanges;
+  if (plan.mesh.tp == 1) return exchanges;
   const auto over_width = [&plan](CollectiveOp op, Bytes bytes) {
     return exchange(Lane::kWidth, op, bytes, plan.communicated());
   };
@@ -45,13 +45,13 @@ std::vector<OpExchange> width_exchanges(const Layer& layer, const ParallelPlan& 
 
 std::int64_t width_bytes(const Layer& layer, const ParallelPlan& plan, bool forward_twice) {
   if (!plan.divides_width()) return 0;
-  const std::int64_t ways = plan.tensor_width;
+  const std::int64_t ways = plan.tensor.tensor_width;
   const std::int64_t again = forward_twice ? 1 : 0;
   std::int64_t sum = 0;
   for (const LayerOp& op : layer.ops) {
     const std::int64_t over_width =
         (3 + again) * op.width_gathered.value() + (2 + again) * op.width_reduced.value();
-    sum += plan.tp / ways * (ways - 1) * over_width;
+    sum += plan.mesh.tp / ways * (ways - 1) * over_width;
   }
   return sum;
 }
@@ -59,7 +59,7 @@ std::int64_t width_bytes(const Layer& layer, const ParallelPlan& plan, bool forw
 std::int64_t summed_bytes(const Layer& layer, const ParallelPlan& plan, bool forward_twice) {
   std::int64_t sum = 0;
   for (const LayerOp& op : layer.ops) sum += 2 * summed_size(op, plan);
-  return (plan.tp - 1) * (forward_twice ? 3 : 2) * sum;
+  return (plan.mesh.tp - 1) * (forward_twice ? 3 : 2) * sum;
 }
 
 }  // namespace stepsim

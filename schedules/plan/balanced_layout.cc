@@ -65,7 +65,7 @@ PipelineSchedule shape_of(const ParallelPlan& plan) {
   PipelineSchedule shape{.microbatches = 1,
                          .chunks = static_cast<std::int32_t>(chunks_of(plan)),
                          .placement = placement_of(plan)};
-  shape.ranks.resize(static_cast<std::size_t>(plan.pp));
+  shape.ranks.resize(static_cast<std::size_t>(plan.mesh.pp));
   return shape;
 }
 
@@ -78,8 +78,8 @@ std::vector<std::int64_t> divided_over_ranks(const ParallelPlan& plan, std::int6
   const std::int32_t last_rank = rank_of(shape, 0, last_stage);
   // Each chunk has a layer; the others are divided, the rank with the head as the last part.
   const std::int64_t others = layers - stage_count(shape);
-  const std::vector<double> one_each(static_cast<std::size_t>(others + plan.pp), 1.0);
-  std::vector<std::int64_t> of_rank = divide_evenly(one_each, plan.pp, head);
+  const std::vector<double> one_each(static_cast<std::size_t>(others + plan.mesh.pp), 1.0);
+  std::vector<std::int64_t> of_rank = divide_evenly(one_each, plan.mesh.pp, head);
   for (std::int64_t& rank : of_rank) rank += shape.chunks - 1;
   std::rotate(of_rank.begin() + last_rank, of_rank.end() - 1, of_rank.end());
   std::vector<std::int64_t> layout(static_cast<std::size_t>(stage_count(shape)));
@@ -143,8 +143,8 @@ std::vector<std::int64_t> even_layout(const ParallelPlan& plan, const ModelSpec&
 }
 
 std::vector<std::int64_t> balanced_layout(const ParallelPlan& plan, const ModelSpec& model) {
-  const ForwardFlops flops = forward_flops(model, plan.sequence, plan.document_length);
-  if (are_alike(flops.layers) && chunks_of(plan) > 1 && stages_of(plan) > plan.pp) {
+  const ForwardFlops flops = forward_flops(model, plan.batch.sequence, plan.batch.document_length);
+  if (are_alike(flops.layers) && chunks_of(plan) > 1 && stages_of(plan) > plan.mesh.pp) {
     return divided_over_ranks(plan, model.layers, flops.head / flops.layers.front());
   }
   return divide_evenly(flops.layers, stages_of(plan), flops.head);

@@ -22,23 +22,23 @@ constexpr double kMostLayerPasses = 4e6;
 }  // namespace
 
 void check_axis_order(const ParallelPlan& plan, Rules& rules) {
-  const std::set<PlanAxis> named(plan.order.begin(), plan.order.end());
+  const std::set<PlanAxis> named(plan.mesh.order.begin(), plan.mesh.order.end());
   rules.require(named.size() == kPlanAxes, "order",
                 "must name each of tp, cp, dp and pp once, innermost first");
 }
 
 void check_batch(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  if (plan.dp >= 1 && plan.microbatch_size >= 1) {
-    rules.multiple_of("global_batch", plan.global_batch,
-                      "dp x microbatch = " + std::to_string(plan.dp) + " x " +
-                          std::to_string(plan.microbatch_size),
-                      plan.dp * plan.microbatch_size);
+  if (plan.mesh.dp >= 1 && plan.batch.microbatch_size >= 1) {
+    rules.multiple_of("global_batch", plan.batch.global_batch,
+                      "dp x microbatch = " + std::to_string(plan.mesh.dp) + " x " +
+                          std::to_string(plan.batch.microbatch_size),
+                      plan.mesh.dp * plan.batch.microbatch_size);
   }
-  rules.require(model.learned_positions == 0 || plan.sequence <= model.learned_positions,
+  rules.require(model.learned_positions == 0 || plan.batch.sequence <= model.learned_positions,
                 "sequence",
-                "is " + std::to_string(plan.sequence) + " tokens, but the model has " +
+                "is " + std::to_string(plan.batch.sequence) + " tokens, but the model has " +
                     std::to_string(model.learned_positions) + " learned positions");
-  if (plan.dp >= 1 && plan.pp >= 1 && plan.microbatch_size >= 1) {
+  if (plan.mesh.dp >= 1 && plan.mesh.pp >= 1 && plan.batch.microbatch_size >= 1) {
     // Estimates 25 ops per layer and micro-batch, and 50 bytes per op.
     const double passes =
         static_cast<double>(plan.microbatches()) * static_cast<double>(model.layers);
@@ -56,34 +56,34 @@ void check_chips(const ParallelPlan& plan, const Places& places, Rules& rules) {
     if (plan.size_of(axis) < 1 || plan.size_of(axis) > 100'000'000) return;
   }
   const auto chips = static_cast<std::int64_t>(places.chips.size());
-  if (plan.ffn_chips > 100'000'000) return;
+  if (plan.pass.ffn_chips > 100'000'000) return;
   const std::string apart =
-      plan.splits_ffn() ? ", with ffn_chips = " + std::to_string(plan.ffn_chips) + "," : "";
-  const std::string ranks = "tp x cp x dp x pp = " + std::to_string(plan.tp) + " x " +
-                            std::to_string(plan.cp) + " x " + std::to_string(plan.dp) + " x " +
-                            std::to_string(plan.pp) + apart;
-  const std::int64_t of_a_replica = plan.tp * plan.cp * plan.pp;
-  const std::int64_t most = std::max<std::int64_t>(0, chips - plan.ffn_chips) / of_a_replica;
+      plan.splits_ffn() ? ", with ffn_chips = " + std::to_string(plan.pass.ffn_chips) + "," : "";
+  const std::string ranks = "tp x cp x dp x pp = " + std::to_string(plan.mesh.tp) + " x " +
+                            std::to_string(plan.mesh.cp) + " x " + std::to_string(plan.mesh.dp) +
+                            " x " + std::to_string(plan.mesh.pp) + apart;
+  const std::int64_t of_a_replica = plan.mesh.tp * plan.mesh.cp * plan.mesh.pp;
+  const std::int64_t most = std::max<std::int64_t>(0, chips - plan.pass.ffn_chips) / of_a_replica;
   rules.require(plan.ranks() <= chips, "ranks",
                 ranks + " is more than the cluster's " + std::to_string(chips) + " chips" +
                     (most > 0 ? "; nearest: dp = " + std::to_string(most) : ""));
-  rules.require(
-      plan.ranks() >= chips || plan.allow_idle_chips, "ranks",
-      ranks + " leaves " + std::to_string(chips - plan.ranks()) + " of the cluster's " +
-          std::to_string(chips) + " chips idle: " +
-          (most * of_a_replica + plan.ffn_chips == chips ? "dp = " + std::to_string(most) + ", or "
-                                                         : "") +
-          "set allow_idle_chips if that is meant");
+  rules.require(plan.ranks() >= chips || plan.mesh.allow_idle_chips, "ranks",
+                ranks + " leaves " + std::to_string(chips - plan.ranks()) + " of the cluster's " +
+                    std::to_string(chips) + " chips idle: " +
+                    (most * of_a_replica + plan.pass.ffn_chips == chips
+                         ? "dp = " + std::to_string(most) + ", or "
+                         : "") +
+                    "set allow_idle_chips if that is meant");
 }
 
 void check_domains(const ParallelPlan& plan, const Places& places, Rules& rules) {
-  if (!plan.chips_per_domain) return;
+  if (!plan.mesh.chips_per_domain) return;
   const std::int64_t domain = chips_per_node(places);
-  const std::int64_t share = *plan.chips_per_domain;
+  const std::int64_t share = *plan.mesh.chips_per_domain;
   const std::string is = "is " + std::to_string(share);
   rules.require(domain > 1, "chips_per_domain",
                 is + ", but the cluster has no domains of switched chips: leave it out");
-  rules.require(plan.map.empty(), "chips_per_domain",
+  rules.require(plan.mesh.map.empty(), "chips_per_domain",
                 is + ", but map says where ranks lie: leave one of them out");
   rules.require(domain == 1 || share <= domain, "chips_per_domain",
                 is + " of the " + std::to_string(domain) + " chips of a domain: at most " +
@@ -98,7 +98,7 @@ void check_domains(const ParallelPlan& plan, const Places& places, Rules& rules)
 void check_mapping(const ParallelPlan& plan, const Places& places, Rules& rules) {
   std::set<PlanAxis> axes;
   std::set<std::string> levels;
-  for (const AxisMapping& mapping : plan.map) {
+  for (const AxisMapping& mapping : plan.mesh.map) {
     const std::string field = "map." + std::string(name_of(mapping.axis));
     rules.require(axes.insert(mapping.axis).second, field, "is mapped twice");
     std::int64_t size = 1;

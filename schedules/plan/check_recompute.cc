@@ -31,47 +31,48 @@ void check_recompute_modules(const ParallelPlan& plan, const ModelSpec& model, R
   const auto has = [](const std::vector<RecomputeModule>& modules, RecomputeModule module) {
     return std::ranges::count(modules, module) > 0;
   };
-  if (plan.recompute == Recompute::kSelective) {
-    for (const RecomputeModule module : plan.recompute_modules) {
+  if (plan.recomputing.kind == Recompute::kSelective) {
+    for (const RecomputeModule module : plan.recomputing.modules) {
       rules.require(has(there, module), "recompute_modules",
                     "has " + std::string(name_of(module)) +
                         ", of which the model's blocks have none: " + names);
     }
     return;
   }
-  rules.require(plan.recompute_modules == ParallelPlan{}.recompute_modules, "recompute_modules",
-                "is given, but recompute is " + std::string(name_of(plan.recompute)) +
+  rules.require(plan.recomputing.modules == ParallelPlan{}.recomputing.modules, "recompute_modules",
+                "is given, but recompute is " + std::string(name_of(plan.recomputing.kind)) +
                     ": only selective takes modules");
 }
 
 void check_recompute_keep(const ParallelPlan& plan, Rules& rules) {
-  const bool keeps = plan.recompute == Recompute::kAllBut;
-  rules.require(keeps || plan.recompute_keep.empty(), "recompute_keep",
-                "is given, but recompute is " + std::string(name_of(plan.recompute)) +
+  const bool keeps = plan.recomputing.kind == Recompute::kAllBut;
+  rules.require(keeps || plan.recomputing.keep.empty(), "recompute_keep",
+                "is given, but recompute is " + std::string(name_of(plan.recomputing.kind)) +
                     ": only all_but takes results to keep");
-  rules.require(!keeps || !plan.recompute_keep.empty(), "recompute_keep",
+  rules.require(!keeps || !plan.recomputing.keep.empty(), "recompute_keep",
                 "is not given, but recompute is all_but: some of qkv, attention, out, up, down");
 }
 
 // Returns the most consecutive blocks of a stage that run again.
 std::int64_t most_in_a_row(const ParallelPlan& plan, const ModelSpec& model) {
   std::int64_t most = 0;
-  for (const std::int64_t layers : plan.layout) most = std::max(most, layers);
-  if (plan.layout.empty()) most = model.layers / std::max<std::int64_t>(1, stages_of(plan));
-  return std::min(most, plan.recompute_layers.value_or(most));
+  for (const std::int64_t layers : plan.pipeline.layout) most = std::max(most, layers);
+  if (plan.pipeline.layout.empty())
+    most = model.layers / std::max<std::int64_t>(1, stages_of(plan));
+  return std::min(most, plan.recomputing.layers.value_or(most));
 }
 
 // Checks groups of blocks that keep one input.
 void check_groups(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  if (plan.recompute_block <= 1) return;
-  const std::string is = "is " + std::to_string(plan.recompute_block);
-  rules.require(plan.recompute == Recompute::kFull, "recompute_block",
-                is + ", but recompute is " + std::string(name_of(plan.recompute)) +
+  if (plan.recomputing.block <= 1) return;
+  const std::string is = "is " + std::to_string(plan.recomputing.block);
+  rules.require(plan.recomputing.kind == Recompute::kFull, "recompute_block",
+                is + ", but recompute is " + std::string(name_of(plan.recomputing.kind)) +
                     ": only full keeps inputs of blocks");
-  if (plan.recompute != Recompute::kFull || plan.pp < 1) return;
+  if (plan.recomputing.kind != Recompute::kFull || plan.mesh.pp < 1) return;
   rules.require(most_in_a_row(plan, model) > 1, "recompute_block",
                 is + ", but no stage has two blocks in a row that run again: 1");
-  rules.require(plan.pp > 1 || !splits_all_backwards(plan), "recompute_block",
+  rules.require(plan.mesh.pp > 1 || !splits_all_backwards(plan), "recompute_block",
                 is + ", but on one stage of " + std::string(schedule_text(plan)) +
                     " all blocks have run again before the weight gradients free the first: 1, or "
                     "a schedule with whole backwards");
@@ -81,14 +82,16 @@ void check_groups(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
 
 void check_recompute(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   rules.require(
-      !keeps_every_second_matmul(plan.recompute) || model.shared.blocks == 0 || plan.tp <= 1,
+      !keeps_every_second_matmul(plan.recomputing.kind) || model.shared.blocks == 0 ||
+          plan.mesh.tp <= 1,
       "recompute",
-      "is " + std::string(name_of(plan.recompute)) +
+      "is " + std::string(name_of(plan.recomputing.kind)) +
           ", which is not modelled for blocks of shared weights with tp above 1: matmuls, full or "
           "none");
   check_groups(plan, model, rules);
-  rules.require(!plan.recompute_layers || plan.recompute != Recompute::kNone, "recompute_layers",
-                "is " + std::to_string(plan.recompute_layers.value_or(0)) +
+  rules.require(!plan.recomputing.layers || plan.recomputing.kind != Recompute::kNone,
+                "recompute_layers",
+                "is " + std::to_string(plan.recomputing.layers.value_or(0)) +
                     ", but recompute is none: selective, matmuls, alternate, alternate_matmuls, "
                     "all_but or full");
   check_recompute_modules(plan, model, rules);

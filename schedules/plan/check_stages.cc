@@ -10,9 +10,9 @@ namespace stepsim {
 namespace {
 
 std::string describe_stages(const ParallelPlan& plan) {
-  if (stages_of(plan) == plan.pp) return "pp is " + std::to_string(plan.pp);
-  return "pp x chunks is " + std::to_string(plan.pp) + " x " + std::to_string(chunks_of(plan)) +
-         " = " + std::to_string(stages_of(plan));
+  if (stages_of(plan) == plan.mesh.pp) return "pp is " + std::to_string(plan.mesh.pp);
+  return "pp x chunks is " + std::to_string(plan.mesh.pp) + " x " +
+         std::to_string(chunks_of(plan)) + " = " + std::to_string(stages_of(plan));
 }
 
 // Returns whether the first and the last stage have something to do without layers: the embedding
@@ -23,10 +23,10 @@ bool has_ends(const ModelSpec& model) {
 
 // A stage with nothing to do would only pass on what it receives.
 void check_empty_stages(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  for (std::size_t stage = 0; stage < plan.layout.size(); ++stage) {
-    const bool is_end = stage == 0 || stage + 1 == plan.layout.size();
+  for (std::size_t stage = 0; stage < plan.pipeline.layout.size(); ++stage) {
+    const bool is_end = stage == 0 || stage + 1 == plan.pipeline.layout.size();
     rules.require(
-        plan.layout[stage] != 0 || (is_end && has_ends(model)), "layout",
+        plan.pipeline.layout[stage] != 0 || (is_end && has_ends(model)), "layout",
         "has no layers in stage " + std::to_string(stage) +
             (has_ends(model) ? "; only the first stage, with the embedding, and the last, with "
                                "the head, may have none"
@@ -37,14 +37,14 @@ void check_empty_stages(const ParallelPlan& plan, const ModelSpec& model, Rules&
 
 void check_layout(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   std::int64_t sum = 0;
-  for (const std::int64_t layers : plan.layout) {
+  for (const std::int64_t layers : plan.pipeline.layout) {
     rules.require(layers >= 0, "layout",
                   "has a stage of " + std::to_string(layers) + " layers, must be at least 0");
     sum += layers;
   }
-  rules.require(
-      static_cast<std::int64_t>(plan.layout.size()) == stages_of(plan), "layout",
-      "has " + std::to_string(plan.layout.size()) + " stages, but " + describe_stages(plan));
+  rules.require(static_cast<std::int64_t>(plan.pipeline.layout.size()) == stages_of(plan), "layout",
+                "has " + std::to_string(plan.pipeline.layout.size()) + " stages, but " +
+                    describe_stages(plan));
   check_empty_stages(plan, model, rules);
   rules.require(sum == model.layers, "layout",
                 "adds up to " + std::to_string(sum) + " layers, but the model has " +
@@ -83,20 +83,20 @@ std::string by_layout(const ParallelPlan& plan, const ModelSpec& model) {
 // that divide the layers and leave a whole dp. If only one stage does, it returns numbers that
 // divide the layers.
 std::string nearest_stages(const ParallelPlan& plan, std::int64_t layers) {
-  const std::int64_t ranks = plan.dp * plan.pp;
+  const std::int64_t ranks = plan.mesh.dp * plan.mesh.pp;
   std::vector<std::int64_t> fitting;
   for (std::int64_t pp = 2; pp <= std::min(layers, ranks); ++pp) {
     if (layers % pp == 0 && ranks % pp == 0) fitting.push_back(pp);
   }
   if (fitting.empty()) {
-    return "nearest: " + nearest_divisors(plan.pp, layers) + ", on other numbers of ranks";
+    return "nearest: " + nearest_divisors(plan.mesh.pp, layers) + ", on other numbers of ranks";
   }
   std::string text;
   const auto add = [&](std::int64_t pp) {
     text += (text.empty() ? "" : " or ") + std::to_string(pp) +
             " (dp = " + std::to_string(ranks / pp) + ")";
   };
-  const auto above = std::ranges::upper_bound(fitting, plan.pp);
+  const auto above = std::ranges::upper_bound(fitting, plan.mesh.pp);
   if (above != fitting.begin()) add(*(above - 1));
   if (above != fitting.end()) add(*above);
   return "nearest on as many ranks: " + text;
@@ -104,34 +104,34 @@ std::string nearest_stages(const ParallelPlan& plan, std::int64_t layers) {
 
 void check_equal_stages(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   const std::int64_t layers = model.layers;
-  if (layers % plan.pp == 0) return;
+  if (layers % plan.mesh.pp == 0) return;
   rules.require(false, "pp",
-                "is " + std::to_string(plan.pp) + ", which does not divide the model's layers (" +
-                    std::to_string(layers) + "); " + nearest_stages(plan, layers) + "; or " +
-                    by_layout(plan, model));
+                "is " + std::to_string(plan.mesh.pp) +
+                    ", which does not divide the model's layers (" + std::to_string(layers) +
+                    "); " + nearest_stages(plan, layers) + "; or " + by_layout(plan, model));
 }
 
 // Returns "2 or 4": the numbers of chunks nearest to the plan's with which the stages divide the
 // layers; "" if there are none.
 std::string nearest_chunks(const ParallelPlan& plan, std::int64_t layers) {
-  if (layers % plan.pp != 0) return "";
-  return "nearest: " + nearest_divisors(chunks_of(plan), layers / plan.pp) + ", or ";
+  if (layers % plan.mesh.pp != 0) return "";
+  return "nearest: " + nearest_divisors(chunks_of(plan), layers / plan.mesh.pp) + ", or ";
 }
 
 }  // namespace
 
 void check_stages(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  rules.require(
-      model.shared.blocks == 0 || plan.pp <= 1 || placement_of(plan) != Placement::kBidirectional,
-      "schedule",
-      "has two copies of each stage, but layers of several stages share weights (Z of "
-      "mixer_pattern): a schedule with one copy, or pp=1");
-  if (!plan.layout.empty()) return check_layout(plan, model, rules);
-  if (stages_of(plan) == plan.pp) {
-    if (plan.pp >= 1 && plan.dp >= 1 && model.layers >= 1) {
+  rules.require(model.shared.blocks == 0 || plan.mesh.pp <= 1 ||
+                    placement_of(plan) != Placement::kBidirectional,
+                "schedule",
+                "has two copies of each stage, but layers of several stages share weights (Z of "
+                "mixer_pattern): a schedule with one copy, or pp=1");
+  if (!plan.pipeline.layout.empty()) return check_layout(plan, model, rules);
+  if (stages_of(plan) == plan.mesh.pp) {
+    if (plan.mesh.pp >= 1 && plan.mesh.dp >= 1 && model.layers >= 1) {
       check_equal_stages(plan, model, rules);
     }
-  } else if (plan.pp >= 1 && model.layers >= 1) {
+  } else if (plan.mesh.pp >= 1 && model.layers >= 1) {
     rules.require(model.layers % stages_of(plan) == 0, "chunks",
                   describe_stages(plan) + " stages, which do not divide the model's layers (" +
                       std::to_string(model.layers) + "); " + nearest_chunks(plan, model.layers) +

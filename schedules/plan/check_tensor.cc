@@ -9,21 +9,22 @@ namespace {
 
 // Checks collective matmuls.
 void check_chunks(const ParallelPlan& plan, Rules& rules) {
-  rules.require(plan.tensor_chunks <= 1 || plan.divides_tokens(), "tensor_chunks",
-                "is " + std::to_string(plan.tensor_chunks) +
+  rules.require(plan.pieces.tensor_chunks <= 1 || plan.divides_tokens(), "tensor_chunks",
+                "is " + std::to_string(plan.pieces.tensor_chunks) +
                     ", but matmuls are cut by the tokens that are gathered or scattered: needs tp "
                     "above 1 and sequence_parallel");
-  rules.require(plan.tensor_chunks <= 1 || plan.cp * plan.ep * plan.etp <= 1, "tensor_chunks",
-                "is " + std::to_string(plan.tensor_chunks) +
+  rules.require(plan.pieces.tensor_chunks <= 1 || plan.mesh.cp * plan.mesh.ep * plan.mesh.etp <= 1,
+                "tensor_chunks",
+                "is " + std::to_string(plan.pieces.tensor_chunks) +
                     ", which is only possible with tp, dp and pp: cp, ep and etp must be 1");
 }
 
 void check_pieces(const ParallelPlan& plan, Rules& rules) {
-  if (plan.tensor_pieces <= 1) return;
-  const std::string is = "is " + std::to_string(plan.tensor_pieces) + ", but ";
+  if (plan.pieces.tensor_pieces <= 1) return;
+  const std::string is = "is " + std::to_string(plan.pieces.tensor_pieces) + ", but ";
   rules.require(plan.divides_tokens(), "tensor_pieces",
                 is + "only tokens are exchanged in pieces: needs tp above 1 and sequence_parallel");
-  rules.require(plan.tensor_chunks <= 1, "tensor_pieces",
+  rules.require(plan.pieces.tensor_chunks <= 1, "tensor_pieces",
                 is + "tensor_chunks cuts the same matmuls: 1, or tensor_chunks = 1");
   rules.require(!splits_all_backwards(plan), "tensor_pieces",
                 is + std::string(schedule_text(plan)) +
@@ -31,15 +32,16 @@ void check_pieces(const ParallelPlan& plan, Rules& rules) {
 }
 
 void check_copies(const ParallelPlan& plan, Rules& rules) {
-  rules.require(!plan.copy_inputs || (plan.tp > 1 && !plan.sequence_parallel), "copy_inputs",
+  rules.require(!plan.buffers.copy_inputs || (plan.mesh.tp > 1 && !plan.tensor.sequence_parallel),
+                "copy_inputs",
                 "is true, but no tensor ranks share whole inputs: false, or tp above 1 without "
                 "sequence_parallel");
 }
 
 // Checks input gradients that are reduced beside weight gradients.
 void check_overlap(const ParallelPlan& plan, Rules& rules) {
-  if (!plan.overlap_tensor) return;
-  rules.require(plan.tp != 1, "overlap_tensor",
+  if (!plan.pieces.overlap_tensor) return;
+  rules.require(plan.mesh.tp != 1, "overlap_tensor",
                 "is true, but with tp = 1 no input gradients are reduced: false, or tp above 1");
   rules.require(!splits_all_backwards(plan), "overlap_tensor",
                 "is true, but " + std::string(schedule_text(plan)) +
@@ -51,28 +53,29 @@ void check_overlap(const ParallelPlan& plan, Rules& rules) {
 // each.
 void check_shared_heads(const ParallelPlan& plan, const char* what, std::int64_t heads,
                         Rules& rules) {
-  if (plan.tp >= 1 && heads >= 1 && plan.tp % heads != 0) rules.divides("tp", plan.tp, what, heads);
+  if (plan.mesh.tp >= 1 && heads >= 1 && plan.mesh.tp % heads != 0)
+    rules.divides("tp", plan.mesh.tp, what, heads);
 }
 
 }  // namespace
 
 void check_tensor(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  rules.divides("tp", plan.tp, "model's attention heads", model.heads);
+  rules.divides("tp", plan.mesh.tp, "model's attention heads", model.heads);
   check_shared_heads(plan, "model's key-value heads", model.kv_heads, rules);
   if (model.local.heads > 0) {
-    rules.divides("tp", plan.tp, "model's heads in local layers", model.local.heads);
+    rules.divides("tp", plan.mesh.tp, "model's heads in local layers", model.local.heads);
   }
   check_shared_heads(plan, "model's key-value heads in local layers", model.local.kv_heads, rules);
-  rules.divides("tp", plan.tp, "heads of the model's state", model.state.heads);
+  rules.divides("tp", plan.mesh.tp, "heads of the model's state", model.state.heads);
   check_shared_heads(plan, "groups of the model's state", model.state.groups, rules);
-  rules.divides("tp", plan.tp, "model's MLP width", model.intermediate);
+  rules.divides("tp", plan.mesh.tp, "model's MLP width", model.intermediate);
   for (const std::int64_t width : model.mlp_widths) {
-    rules.divides("tp", plan.tp, "width of a layer's MLP", width);
+    rules.divides("tp", plan.mesh.tp, "width of a layer's MLP", width);
   }
-  if (plan.sequence_parallel && !plan.is_inference() && plan.microbatch_size >= 1 && plan.cp >= 1 &&
-      plan.sequence % plan.cp == 0) {
-    rules.divides("tp", plan.tp, "tokens of a micro-batch, as sequence parallelism asks",
-                  plan.microbatch_size * plan.sequence / plan.cp);
+  if (plan.tensor.sequence_parallel && !plan.is_inference() && plan.batch.microbatch_size >= 1 &&
+      plan.mesh.cp >= 1 && plan.batch.sequence % plan.mesh.cp == 0) {
+    rules.divides("tp", plan.mesh.tp, "tokens of a micro-batch, as sequence parallelism asks",
+                  plan.batch.microbatch_size * plan.batch.sequence / plan.mesh.cp);
   }
   check_chunks(plan, rules);
   check_pieces(plan, rules);
@@ -81,19 +84,20 @@ void check_tensor(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
 }
 
 void check_width(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  if (plan.tensor_width <= 1) return;
-  const std::string is = "is " + std::to_string(plan.tensor_width);
-  rules.divides("tensor_width", plan.tensor_width, "tensor ranks (tp)", plan.tp);
-  rules.require(plan.tensor_width != plan.tp, "tensor_width",
+  if (plan.tensor.tensor_width <= 1) return;
+  const std::string is = "is " + std::to_string(plan.tensor.tensor_width);
+  rules.divides("tensor_width", plan.tensor.tensor_width, "tensor ranks (tp)", plan.mesh.tp);
+  rules.require(plan.tensor.tensor_width != plan.mesh.tp, "tensor_width",
                 is + ", all of tp: some ranks must divide the features");
-  rules.divides("tp", plan.tp, "model's width, as tensor_width asks", model.hidden);
+  rules.divides("tp", plan.mesh.tp, "model's width, as tensor_width asks", model.hidden);
   if (model.kind != ModelKind::kMlpStack && !plan.is_inference()) {
-    rules.divides("tp", plan.tp, "model's key-value heads, as tensor_width asks", model.kv_heads);
+    rules.divides("tp", plan.mesh.tp, "model's key-value heads, as tensor_width asks",
+                  model.kv_heads);
   }
   const auto only = [&](bool holds, const char* what) {
     rules.require(holds, "tensor_width", is + ", which goes with " + what);
   };
-  only(plan.sequence_parallel, "sequence_parallel only: the residual stream is divided");
+  only(plan.tensor.sequence_parallel, "sequence_parallel only: the residual stream is divided");
   only(model.experts.routed == 0, "dense models only");
   only(model.latent.kv_rank == 0, "plain attention only, not latent");
   only(model.state.heads == 0 && model.indexer.heads == 0 && model.local == LocalSpec{} &&
@@ -102,18 +106,19 @@ void check_width(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
            model.mixer_pattern.find_first_of("gXNZ") == std::string::npos,
        "layers that are alike and without gates, states and norms over all heads");
   only(model.prediction_modules == 0, "models without multi-token prediction");
-  only(plan.tensor_chunks <= 1 && plan.tensor_pieces <= 1 && !plan.overlap_tensor,
+  only(plan.pieces.tensor_chunks <= 1 && plan.pieces.tensor_pieces <= 1 &&
+           !plan.pieces.overlap_tensor,
        "tensor_chunks = 1, tensor_pieces = 1 and overlap_tensor = false");
-  only(plan.recompute == Recompute::kNone || plan.recompute == Recompute::kFull,
+  only(plan.recomputing.kind == Recompute::kNone || plan.recomputing.kind == Recompute::kFull,
        "recompute none or full");
 }
 
 void check_documents(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  if (plan.document_length == 0) return;
-  const std::string is = "is " + std::to_string(plan.document_length) + ", but ";
+  if (plan.batch.document_length == 0) return;
+  const std::string is = "is " + std::to_string(plan.batch.document_length) + ", but ";
   rules.require(
-      plan.document_length <= plan.sequence, "document_length",
-      is + "a sequence has " + std::to_string(plan.sequence) + " tokens: at most that, or 0");
+      plan.batch.document_length <= plan.batch.sequence, "document_length",
+      is + "a sequence has " + std::to_string(plan.batch.sequence) + " tokens: at most that, or 0");
   rules.require(model.kind == ModelKind::kTransformer, "document_length",
                 is + "the model is an mlp_stack, which has no attention: 0");
   rules.require(model.indexer.heads == 0, "document_length",
@@ -125,34 +130,38 @@ void check_documents(const ParallelPlan& plan, const ModelSpec& model, Rules& ru
 }
 
 void check_context(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  rules.require(plan.cp != 1 || plan.cp_mode == ParallelPlan{}.cp_mode, "cp_mode",
-                "is " + std::string(name_of(plan.cp_mode)) +
+  rules.require(plan.mesh.cp != 1 || plan.tensor.cp_mode == ParallelPlan{}.tensor.cp_mode,
+                "cp_mode",
+                "is " + std::string(name_of(plan.tensor.cp_mode)) +
                     ", but with cp = 1 every rank has all keys and values: leave it out, or cp "
                     "above 1");
-  if (plan.cp <= 1) return;
-  const bool halves =
-      plan.cp_mode == ContextMode::kZigzagRing || plan.cp_mode == ContextMode::kAllGather;
-  rules.multiple_of("sequence", plan.sequence,
-                    (halves ? "2 x cp = " : "cp = ") + std::to_string((halves ? 2 : 1) * plan.cp) +
-                        " (cp_mode is " + std::string(name_of(plan.cp_mode)) + ")",
-                    (halves ? 2 : 1) * plan.cp);
-  const bool ring = plan.cp_mode == ContextMode::kRing || plan.cp_mode == ContextMode::kZigzagRing;
-  rules.require(plan.fused_attention || !ring, "fused_attention",
+  if (plan.mesh.cp <= 1) return;
+  const bool halves = plan.tensor.cp_mode == ContextMode::kZigzagRing ||
+                      plan.tensor.cp_mode == ContextMode::kAllGather;
+  rules.multiple_of("sequence", plan.batch.sequence,
+                    (halves ? "2 x cp = " : "cp = ") +
+                        std::to_string((halves ? 2 : 1) * plan.mesh.cp) + " (cp_mode is " +
+                        std::string(name_of(plan.tensor.cp_mode)) + ")",
+                    (halves ? 2 : 1) * plan.mesh.cp);
+  const bool ring =
+      plan.tensor.cp_mode == ContextMode::kRing || plan.tensor.cp_mode == ContextMode::kZigzagRing;
+  rules.require(plan.kernels.fused_attention || !ring, "fused_attention",
                 "is false, but the chunks of a ring are merged by a fused kernel: true, or cp_mode "
                 "all_gather or ulysses");
   rules.require(model.indexer.heads == 0 || !ring, "cp_mode",
-                "is " + std::string(name_of(plan.cp_mode)) +
+                "is " + std::string(name_of(plan.tensor.cp_mode)) +
                     ", but the model's sparse attention reads tokens of all ranks at once: "
                     "all_gather or ulysses");
   rules.require(model.mixer_pattern.find('X') == std::string::npos, "cp",
-                "is " + std::to_string(plan.cp) +
+                "is " + std::to_string(plan.mesh.cp) +
                     ", but cross attention is not divided over context ranks: 1");
-  if (plan.cp_mode != ContextMode::kUlysses || plan.tp < 1) return;
+  if (plan.tensor.cp_mode != ContextMode::kUlysses || plan.mesh.tp < 1) return;
   for (const auto& [what, heads] :
        {std::pair{"attention heads", model.heads}, std::pair{"key-value heads", model.kv_heads}}) {
-    if (heads % plan.tp != 0) continue;
-    rules.divides("cp", plan.cp, std::string(what) + " of a tensor rank, as cp_mode = ulysses asks",
-                  heads / plan.tp);
+    if (heads % plan.mesh.tp != 0) continue;
+    rules.divides("cp", plan.mesh.cp,
+                  std::string(what) + " of a tensor rank, as cp_mode = ulysses asks",
+                  heads / plan.mesh.tp);
   }
 }
 

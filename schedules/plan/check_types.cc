@@ -22,24 +22,24 @@ void check_stands_alone(const char* field, std::optional<DataType> given, Rules&
 }
 
 void check_formats_with_scales(const ParallelPlan& plan, Rules& rules) {
-  if (!plan.is_inference()) check_stands_alone("weight_dtype", plan.weight_type, rules);
-  check_stands_alone("activation_dtype", plan.activation_type, rules);
-  check_stands_alone("communication_dtype", plan.communication_type, rules);
-  check_stands_alone("dispatch_dtype", plan.dispatch_type, rules);
-  check_stands_alone("combine_dtype", plan.combine_type, rules);
-  check_stands_alone("activation_input_dtype", plan.activation_input_type, rules);
+  if (!plan.is_inference()) check_stands_alone("weight_dtype", plan.precision.weight_type, rules);
+  check_stands_alone("activation_dtype", plan.precision.activation_type, rules);
+  check_stands_alone("communication_dtype", plan.precision.communication_type, rules);
+  check_stands_alone("dispatch_dtype", plan.precision.dispatch_type, rules);
+  check_stands_alone("combine_dtype", plan.precision.combine_type, rules);
+  check_stands_alone("activation_input_dtype", plan.narrow.activation_input_type, rules);
 }
 
 void check_scales(const ParallelPlan& plan, std::span<const DataType> types, Rules& rules) {
   rules.require(
-      !plan.scale_block || std::ranges::any_of(types, takes_scales), "scale_block",
-      "is " + std::to_string(plan.scale_block.value_or(0)) +
+      !plan.narrow.scale_block || std::ranges::any_of(types, takes_scales), "scale_block",
+      "is " + std::to_string(plan.narrow.scale_block.value_or(0)) +
           ", but no values have one byte and scales of the plan: 0, or dtype fp8 or int8");
-  rules.require(
-      !plan.scale_rows || takes_scales(plan.type), "scale_rows",
-      "is true, but dtype is " + std::string(name_of(plan.type)) + ": false, or dtype fp8 or int8");
-  rules.require(!plan.scale_rows || !plan.scale_block, "scale_rows",
-                "is true with scale_block " + std::to_string(plan.scale_block.value_or(0)) +
+  rules.require(!plan.narrow.scale_rows || takes_scales(plan.precision.type), "scale_rows",
+                "is true, but dtype is " + std::string(name_of(plan.precision.type)) +
+                    ": false, or dtype fp8 or int8");
+  rules.require(!plan.narrow.scale_rows || !plan.narrow.scale_block, "scale_rows",
+                "is true with scale_block " + std::to_string(plan.narrow.scale_block.value_or(0)) +
                     ": one of the two");
 }
 
@@ -54,27 +54,29 @@ void check_unused(const char* field, std::optional<DataType> given, DataType usu
 // Checks keys of features that a stack of MLPs does not have.
 void check_of_decoders(const ParallelPlan& plan, Rules& rules) {
   const std::string none = ", but the model is an mlp_stack, which has no ";
-  rules.require(plan.fused_attention, "fused_attention", "is false" + none + "attention: true");
-  rules.require(!plan.attention_library, "attention_library",
+  rules.require(plan.kernels.fused_attention, "fused_attention",
+                "is false" + none + "attention: true");
+  rules.require(!plan.kernels.attention_library, "attention_library",
                 "is given" + none + "attention: leave it out");
-  rules.require(plan.loss == LossKernels::kFused, "loss",
-                "is " + std::string(name_of(plan.loss)) + none + "loss: leave it out");
-  rules.require(plan.metric_losses == 0, "metric_losses",
-                "is " + std::to_string(plan.metric_losses) + none + "loss: 0");
-  rules.require(!plan.activation_input_type, "activation_input_dtype",
+  rules.require(plan.kernels.loss == LossKernels::kFused, "loss",
+                "is " + std::string(name_of(plan.kernels.loss)) + none + "loss: leave it out");
+  rules.require(plan.buffers.metric_losses == 0, "metric_losses",
+                "is " + std::to_string(plan.buffers.metric_losses) + none + "loss: 0");
+  rules.require(!plan.narrow.activation_input_type, "activation_input_dtype",
                 "is given" + none + "activation functions: leave it out");
-  rules.require(!plan.scale_block, "scale_block",
-                "is " + std::to_string(plan.scale_block.value_or(0)) + none + "scales: 0");
-  rules.require(!plan.scale_rows, "scale_rows", "is true" + none + "scales: false");
-  rules.require(
-      !plan.attention_result_bits, "attention_result_bits",
-      "is " + std::to_string(plan.attention_result_bits.value_or(0)) + none + "attention: 0");
-  rules.require(!plan.transpose_weights, "transpose_weights",
+  rules.require(!plan.narrow.scale_block, "scale_block",
+                "is " + std::to_string(plan.narrow.scale_block.value_or(0)) + none + "scales: 0");
+  rules.require(!plan.narrow.scale_rows, "scale_rows", "is true" + none + "scales: false");
+  rules.require(!plan.narrow.attention_result_bits, "attention_result_bits",
+                "is " + std::to_string(plan.narrow.attention_result_bits.value_or(0)) + none +
+                    "attention: 0");
+  rules.require(!plan.narrow.transpose_weights, "transpose_weights",
                 "is true" + none + "kernels beside its matmuls: false");
-  rules.require(plan.recompute == Recompute::kNone || plan.recompute == Recompute::kSelective ||
-                    plan.recompute == Recompute::kFull,
+  rules.require(plan.recomputing.kind == Recompute::kNone ||
+                    plan.recomputing.kind == Recompute::kSelective ||
+                    plan.recomputing.kind == Recompute::kFull,
                 "recompute",
-                "is " + std::string(name_of(plan.recompute)) + none +
+                "is " + std::string(name_of(plan.recomputing.kind)) + none +
                     "kernels beside its matmuls: none, selective or full");
 }
 
@@ -82,44 +84,45 @@ void check_of_decoders(const ParallelPlan& plan, Rules& rules) {
 // kept in a narrower type.
 void check_rounding(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   const DataType wide = plan.activations();
-  const bool narrows = bits_of(plan.type) < bits_of(wide);
-  rules.require(!plan.transpose_weights || narrows, "transpose_weights",
-                "is true, but matmuls read " + std::string(name_of(plan.type)) +
+  const bool narrows = bits_of(plan.precision.type) < bits_of(wide);
+  rules.require(!plan.narrow.transpose_weights || narrows, "transpose_weights",
+                "is true, but matmuls read " + std::string(name_of(plan.precision.type)) +
                     " either way round: false, or dtype fp8");
-  const bool keeps_narrow =
-      plan.activation_input_type && size_of(*plan.activation_input_type) < size_of(wide);
+  const bool keeps_narrow = plan.narrow.activation_input_type &&
+                            size_of(*plan.narrow.activation_input_type) < size_of(wide);
   const bool acts = (narrows && plan.scales_rows()) || keeps_narrow || model.experts.routed > 0;
-  rules.require(plan.fused_elementwise || acts, "fused_elementwise",
+  rules.require(plan.kernels.fused_elementwise || acts, "fused_elementwise",
                 "is false, but nothing is rounded by blocks or kept narrow, and there are no "
                 "experts: true");
   const bool has_passes = model.kind == ModelKind::kTransformer &&
                           (model.norm == NormKind::kRms || model.gated_mlp || model.rotary);
-  rules.require(!plan.hold_logits || has_fp32_copy(plan.loss), "hold_logits",
-                "is true, but loss is " + std::string(name_of(plan.loss)) +
+  rules.require(!plan.buffers.hold_logits || has_fp32_copy(plan.kernels.loss), "hold_logits",
+                "is true, but loss is " + std::string(name_of(plan.kernels.loss)) +
                     ", which has no fp32 copy of the logits: false, or separate or in_place");
-  rules.require(!plan.eager_elementwise || has_passes, "eager_elementwise",
+  rules.require(!plan.kernels.eager_elementwise || has_passes, "eager_elementwise",
                 "is true, but the model has no RMS norm, rotation or gated MLP: false");
-  rules.require(!plan.eager_gate || (model.gated_mlp && !plan.eager_elementwise), "eager_gate",
+  rules.require(!plan.kernels.eager_gate || (model.gated_mlp && !plan.kernels.eager_elementwise),
+                "eager_gate",
                 "is true, but the model has no gated MLP, or eager_elementwise is true: false");
-  if (!plan.attention_result_bits) return;
-  const std::int64_t bits = *plan.attention_result_bits;
+  if (!plan.narrow.attention_result_bits) return;
+  const std::int64_t bits = *plan.narrow.attention_result_bits;
   const std::int64_t most = 8 * size_of(wide).value();
   const std::string is = "is " + std::to_string(bits);
   rules.require(bits < most, "attention_result_bits",
                 is + ", but activations are " + std::string(name_of(wide)) + ": 1 to " +
                     std::to_string(most - 1) + ", or 0 to keep them as they are");
-  rules.require(plan.fused_attention, "attention_result_bits",
+  rules.require(plan.kernels.fused_attention, "attention_result_bits",
                 is + ", but with fused_attention = false kernels read the results unrounded: 0, or "
                      "fused_attention = true");
-  rules.require(plan.cp <= 1, "attention_result_bits",
-                is + " with cp = " + std::to_string(plan.cp) +
+  rules.require(plan.mesh.cp <= 1, "attention_result_bits",
+                is + " with cp = " + std::to_string(plan.mesh.cp) +
                     ", whose chunks are merged into the result: 0, or cp = 1");
 }
 
 void check_attention(const ParallelPlan& plan, Rules& rules) {
-  if (!plan.attention_library) return;
-  const std::string is = "is " + std::string(name_of(*plan.attention_library));
-  rules.require(plan.fused_attention, "attention_library",
+  if (!plan.kernels.attention_library) return;
+  const std::string is = "is " + std::string(name_of(*plan.kernels.attention_library));
+  rules.require(plan.kernels.fused_attention, "attention_library",
                 is + ", but fused_attention = false has no kernel of attention: leave it out, or "
                      "fused_attention = true");
   rules.require(!plan.is_inference(), "attention_library",
@@ -128,11 +131,11 @@ void check_attention(const ParallelPlan& plan, Rules& rules) {
 
 void check_margin(const ParallelPlan& plan, const ChipSpec& chip, Rules& rules) {
   const std::int64_t units = chip.communication.units;
-  const std::string is = "is " + std::to_string(plan.sm_margin);
-  rules.require(plan.sm_margin == 0 || units > 0, "sm_margin",
+  const std::string is = "is " + std::to_string(plan.kernels.sm_margin);
+  rules.require(plan.kernels.sm_margin == 0 || units > 0, "sm_margin",
                 is + ", but on " + chip.name +
                     " communication takes no units that kernels could leave to it: 0");
-  rules.require(units == 0 || plan.sm_margin < units, "sm_margin",
+  rules.require(units == 0 || plan.kernels.sm_margin < units, "sm_margin",
                 is + " of the " + std::to_string(units) + " units of " + chip.name + ": at most " +
                     std::to_string(units - 1));
 }
@@ -154,33 +157,29 @@ void check_type(const char* field, DataType wanted, const ChipSpec& chip, Rules&
 }  // namespace
 
 void check_types(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  const bool sends_tokens = model.experts.routed > 0 && plan.ep * plan.etp != 1;
+  const bool sends_tokens = model.experts.routed > 0 && plan.mesh.ep * plan.mesh.etp != 1;
   const DataType activations = plan.activations();
   // Tokens are ordered by expert in the type in which they are sent, even if none are sent.
-  const bool dispatches = model.experts.routed > 0 && !plan.dispatch_type;
-  check_unused("communication_dtype", plan.communication_type, activations,
-               plan.tp != 1 || plan.cp != 1 || dispatches,
+  const bool dispatches = model.experts.routed > 0 && !plan.precision.dispatch_type;
+  check_unused("communication_dtype", plan.precision.communication_type, activations,
+               plan.mesh.tp != 1 || plan.mesh.cp != 1 || dispatches,
                "with tp = 1 and cp = 1 nothing is sent in this type (messages of the pipeline have "
                "the activations' type)",
                rules);
   if (model.experts.routed > 0) {
-    check_unused("combine_dtype", plan.combine_type, activations, sends_tokens,
+    check_unused("combine_dtype", plan.precision.combine_type, activations, sends_tokens,
                  "with ep = 1 no results travel", rules);
   }
   check_attention(plan, rules);
-  const std::optional<DataType> kept = plan.activation_input_type;
+  const std::optional<DataType> kept = plan.narrow.activation_input_type;
   rules.require(!kept || size_of(*kept) <= size_of(activations), "activation_input_dtype",
                 "is " + std::string(name_of(kept.value_or(activations))) +
                     ", but activations are " + std::string(name_of(activations)) +
                     ": the same, or a narrower type");
   check_rounding(plan, model, rules);
   if (model.kind == ModelKind::kMlpStack) check_of_decoders(plan, rules);
-  const DataType types[] = {plan.type,
-                            plan.weights(),
-                            activations,
-                            plan.communicated(),
-                            plan.dispatched(),
-                            plan.combined(),
+  const DataType types[] = {plan.precision.type,       plan.weights(),    activations,
+                            plan.communicated(),       plan.dispatched(), plan.combined(),
                             kept.value_or(activations)};
   check_scales(plan, types, rules);
   check_formats_with_scales(plan, rules);
@@ -188,8 +187,8 @@ void check_types(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
 
 std::vector<Problem> check(const ParallelPlan& plan, const ChipSpec& chip) {
   Rules rules;
-  check_type("dtype", plan.type, chip, rules);
-  if (plan.expert_type) check_type("expert_dtype", *plan.expert_type, chip, rules);
+  check_type("dtype", plan.precision.type, chip, rules);
+  if (plan.pass.expert_type) check_type("expert_dtype", *plan.pass.expert_type, chip, rules);
   check_margin(plan, chip, rules);
   return rules.take();
 }

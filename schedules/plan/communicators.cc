@@ -48,7 +48,7 @@ Communicator partition(const ParallelPlan& plan, std::string name, Axis purpose,
                        std::initializer_list<PlanAxis> axes) {
   std::array<std::int64_t, kPlanAxes> stride{};  // of each axis in the number of a rank
   std::int64_t inner = 1;
-  for (const PlanAxis axis : plan.order) {
+  for (const PlanAxis axis : plan.mesh.order) {
     stride[static_cast<std::size_t>(axis)] = inner;
     inner *= plan.size_of(axis);
   }
@@ -106,19 +106,19 @@ Communicator everybody(const ParallelPlan& plan, std::string name, Axis purpose)
 Communicator sharing_experts(const ParallelPlan& plan, std::string name, Axis purpose) {
   const std::int64_t first = plan.mesh_ranks();
   return partition_by(plan, {first, plan.ranks()}, std::move(name), purpose,
-                      [&](std::int64_t rank) { return (rank - first) / plan.etp; });
+                      [&](std::int64_t rank) { return (rank - first) / plan.mesh.etp; });
 }
 
 Communicator mirrored(const ParallelPlan& plan, const Communicator& replicas) {
   Communicator pairs{.name = replicas.name, .axis = replicas.axis, .groups = {}, .seat_of = {}};
-  const std::int64_t of_a_stage = plan.ranks() / plan.pp;
+  const std::int64_t of_a_stage = plan.ranks() / plan.mesh.pp;
   std::unordered_map<std::int64_t, std::uint32_t> pair_of;  // looked up, never iterated
   for (const bool upper : {false, true}) {
     for (const std::vector<RankId>& group : replicas.groups) {
       const auto rank = static_cast<std::int64_t>(group.front().index());
       const std::int64_t stage = coordinate(plan, rank, PlanAxis::kPipeline);
-      if ((stage >= plan.pp / 2) != upper) continue;
-      const std::int64_t lower = std::min(stage, plan.pp - 1 - stage);
+      if ((stage >= plan.mesh.pp / 2) != upper) continue;
+      const std::int64_t lower = std::min(stage, plan.mesh.pp - 1 - stage);
       const auto [place, added] =
           pair_of.try_emplace(lower * of_a_stage + number_in_stage(plan, rank),
                               static_cast<std::uint32_t>(pairs.groups.size()));

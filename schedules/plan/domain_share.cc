@@ -13,7 +13,7 @@ bool fit_each_other(std::int64_t a, std::int64_t b) {
 std::vector<std::int64_t> steps_of_groups(const ParallelPlan& plan) {
   std::vector<std::int64_t> steps;
   std::int64_t stride = 1;
-  for (const PlanAxis axis : plan.order) {
+  for (const PlanAxis axis : plan.mesh.order) {
     const std::int64_t extent = stride * plan.size_of(axis);
     if (axis != PlanAxis::kPipeline && extent > stride) {
       steps.push_back(stride);
@@ -23,10 +23,10 @@ std::vector<std::int64_t> steps_of_groups(const ParallelPlan& plan) {
   }
   // Only the ranks of a stage that follow each other make blocks of experts.
   if (plan.splits_ffn()) {
-    steps.push_back(plan.etp);
-  } else if (plan.order.back() == PlanAxis::kPipeline || plan.pp == 1) {
-    steps.push_back(plan.etp);
-    steps.push_back(plan.etp * plan.ep);
+    steps.push_back(plan.mesh.etp);
+  } else if (plan.mesh.order.back() == PlanAxis::kPipeline || plan.mesh.pp == 1) {
+    steps.push_back(plan.mesh.etp);
+    steps.push_back(plan.mesh.etp * plan.mesh.ep);
   }
   return steps;
 }
@@ -35,9 +35,9 @@ std::vector<std::int64_t> steps_of_groups(const ParallelPlan& plan) {
 
 std::int64_t domain_share(const ParallelPlan& plan, const Places& places) {
   const std::int64_t domain = chips_per_node(places);
-  if (plan.chips_per_domain) return std::min(*plan.chips_per_domain, domain);
+  if (plan.mesh.chips_per_domain) return std::min(*plan.mesh.chips_per_domain, domain);
   const std::int64_t ranks = plan.ranks();
-  if (!plan.map.empty() || ranks <= domain) return domain;
+  if (!plan.mesh.map.empty() || ranks <= domain) return domain;
   const std::int64_t domains = static_cast<std::int64_t>(places.chips.size()) / domain;
   const std::vector<std::int64_t> steps = steps_of_groups(plan);
   for (std::int64_t share = domain; share * domains >= ranks; --share) {

@@ -9,7 +9,7 @@
 // or lies in an equal part of one: its stride and its extent both divide the share or are multiples
 // of it. Software on racks of 72 takes 64 chips of each for the same reason.
 //
-// Not considered: axes that are mapped to levels by name (ParallelPlan::map), and tori.
+// Not considered: axes that are mapped to levels by name (Ranks::map), and tori.
 
 #pragma once
 

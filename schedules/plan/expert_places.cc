@@ -9,13 +9,13 @@ namespace {
 std::vector<std::vector<std::uint32_t>> chips_of_groups(const ParallelPlan& plan,
                                                         const Places& places) {
   const std::vector<std::uint32_t> chips = place_ranks(plan, places);
-  const auto groups = static_cast<std::size_t>(plan.ranks() / plan.ep);
+  const auto groups = static_cast<std::size_t>(plan.ranks() / plan.mesh.ep);
   std::vector<std::vector<std::uint32_t>> result(
-      groups, std::vector<std::uint32_t>(static_cast<std::size_t>(plan.ep)));
+      groups, std::vector<std::uint32_t>(static_cast<std::size_t>(plan.mesh.ep)));
   for (std::int64_t rank = 0; rank < plan.ranks(); ++rank) {
     const std::int64_t group = (coordinate(plan, rank, PlanAxis::kPipeline) * plan.edp() +
                                 coordinate(plan, rank, ExpertAxis::kExpertData)) *
-                                   plan.etp +
+                                   plan.mesh.etp +
                                coordinate(plan, rank, ExpertAxis::kExpertTensor);
     const std::int64_t member = coordinate(plan, rank, ExpertAxis::kExpert);
     result[static_cast<std::size_t>(group)][static_cast<std::size_t>(member)] =
@@ -47,11 +47,11 @@ std::int64_t ranks_of_expert_node(const ParallelPlan& plan, const Places& places
 
 bool routes_by_matrix(const ModelSpec& model, const ParallelPlan& plan) {
   const bool uneven = !model.experts.load.empty() || model.experts.capacity_factor > 0;
-  return plan.ep > 1 && (plan.dispatch != Dispatch::kAllToAll || uneven);
+  return plan.mesh.ep > 1 && (plan.experts.dispatch != Dispatch::kAllToAll || uneven);
 }
 
 ExpertRouting expert_routing(const ModelSpec& model, const ParallelPlan& plan, std::int64_t node) {
-  ExpertRouting routing{.members = static_cast<std::uint32_t>(plan.ep),
+  ExpertRouting routing{.members = static_cast<std::uint32_t>(plan.mesh.ep),
                         .experts = static_cast<std::uint32_t>(model.experts.routed),
                         .top_k = static_cast<std::uint32_t>(model.experts.visited()),
                         .tokens = 1,
@@ -59,10 +59,10 @@ ExpertRouting expert_routing(const ModelSpec& model, const ParallelPlan& plan, s
                         .load = model.experts.load,
                         .copies = TokenCopies::kPerExpert,
                         .capacity_factor = model.experts.capacity_factor};
-  if (plan.dispatch == Dispatch::kAllToAll) return routing;
-  routing.copies = node < plan.ep ? TokenCopies::kPerNode : TokenCopies::kPerMember;
+  if (plan.experts.dispatch == Dispatch::kAllToAll) return routing;
+  routing.copies = node < plan.mesh.ep ? TokenCopies::kPerNode : TokenCopies::kPerMember;
   routing.members_of_node = static_cast<std::uint32_t>(node);
-  routing.node_limit = static_cast<std::uint32_t>(plan.node_limit.value_or(0));
+  routing.node_limit = static_cast<std::uint32_t>(plan.experts.node_limit.value_or(0));
   return routing;
 }
 

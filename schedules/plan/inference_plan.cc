@@ -14,23 +14,27 @@ namespace {
 // Keys that say nothing about a plan of training.
 void check_training(const ParallelPlan& plan, Rules& rules) {
   const std::string but = ", but the plan is of training: leave it out, or give inference";
-  for (const auto& [field, value] :
-       {std::pair{"context", plan.context}, std::pair{"prefill_tokens", plan.prefill_tokens},
-        std::pair{"prefill_context", plan.prefill_context},
-        std::pair{"ffn_chips", plan.ffn_chips}}) {
+  for (const auto& [field, value] : {std::pair{"context", plan.pass.context},
+                                     std::pair{"prefill_tokens", plan.pass.prefill_tokens},
+                                     std::pair{"prefill_context", plan.pass.prefill_context},
+                                     std::pair{"ffn_chips", plan.pass.ffn_chips}}) {
     rules.require(value == 0, field, "is " + std::to_string(value) + but);
   }
   rules.require(
-      !plan.expert_weight_type, "expert_weight_dtype",
-      "is " + std::string(plan.expert_weight_type ? name_of(*plan.expert_weight_type) : "") + but);
-  rules.require(!plan.expert_type, "expert_dtype",
-                "is " + std::string(plan.expert_type ? name_of(*plan.expert_type) : "") + but);
-  rules.require(plan.expert_spread == 1, "expert_spread", "is not 1" + but);
-  rules.require(plan.cache_split == CacheSplit::kHeads, "cache_split", "is requests" + but);
-  rules.require(plan.dispatch != Dispatch::kAuto, "dispatch",
+      !plan.pass.expert_weight_type, "expert_weight_dtype",
+      "is " +
+          std::string(plan.pass.expert_weight_type ? name_of(*plan.pass.expert_weight_type) : "") +
+          but);
+  rules.require(
+      !plan.pass.expert_type, "expert_dtype",
+      "is " + std::string(plan.pass.expert_type ? name_of(*plan.pass.expert_type) : "") + but);
+  rules.require(plan.pass.expert_spread == 1, "expert_spread", "is not 1" + but);
+  rules.require(plan.pass.cache_split == CacheSplit::kHeads, "cache_split", "is requests" + but);
+  rules.require(plan.experts.dispatch != Dispatch::kAuto, "dispatch",
                 "is auto, but the plan is of training: all_to_all or two_level");
-  rules.require(!plan.cache_type, "cache_dtype",
-                "is " + std::string(plan.cache_type ? name_of(*plan.cache_type) : "") + but);
+  rules.require(
+      !plan.pass.cache_type, "cache_dtype",
+      "is " + std::string(plan.pass.cache_type ? name_of(*plan.pass.cache_type) : "") + but);
 }
 
 // Keys that a pass without a backward can't have.
@@ -38,47 +42,48 @@ void check_training_keys(const ParallelPlan& plan, Rules& rules) {
   const auto refuse = [&rules](bool given, const char* field, const std::string& accepted) {
     rules.require(!given, field, "says how to train, but the plan is of inference: " + accepted);
   };
-  refuse(plan.zero != 0, "zero", "0");
-  refuse(plan.recompute != Recompute::kNone, "recompute", "none");
-  refuse(plan.lora_rank.has_value(), "lora_rank", "leave it out");
-  refuse(plan.separate_accumulation, "separate_accumulation", "false");
-  refuse(plan.free_gradients, "free_gradients", "false");
-  refuse(plan.own_schedule || plan.optimal_schedule ||
-             plan.schedule != ScheduleName::kOneForwardOneBackward || chunks_of(plan) > 1,
+  refuse(plan.state.zero != 0, "zero", "0");
+  refuse(plan.recomputing.kind != Recompute::kNone, "recompute", "none");
+  refuse(plan.training.lora_rank.has_value(), "lora_rank", "leave it out");
+  refuse(plan.update.separate_accumulation, "separate_accumulation", "false");
+  refuse(plan.update.free_gradients, "free_gradients", "false");
+  refuse(plan.pipeline.own_schedule || plan.pipeline.optimal_schedule ||
+             plan.pipeline.schedule != ScheduleName::kOneForwardOneBackward || chunks_of(plan) > 1,
          "schedule", "leave schedule and chunks out; a pass goes through the stages once");
-  refuse(plan.batch_p2p, "batch_p2p", "false");
-  refuse(plan.copy_checkpoint, "copy_checkpoint", "false");
-  refuse(plan.offload_optimizer || plan.offload_activations, "offload_optimizer", "no offload");
-  refuse(plan.overlap_expert_parallel, "overlap_expert_parallel", "false");
-  refuse(plan.clip_gradients, "clip_gradients", "false");
+  refuse(plan.messages.batch_p2p, "batch_p2p", "false");
+  refuse(plan.offload.copy_checkpoint, "copy_checkpoint", "false");
+  refuse(plan.offload.optimizer || plan.offload.activations, "offload_optimizer", "no offload");
+  refuse(plan.overlap.expert_parallel, "overlap_expert_parallel", "false");
+  refuse(plan.update.clip_gradients, "clip_gradients", "false");
 }
 
 void check_unsupported(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   const auto refuse = [&rules](bool given, const char* field, const std::string& message) {
     rules.require(!given, field, message);
   };
-  refuse(plan.cp > 1 && plan.inference == Inference::kDecode, "cp",
-         "is " + std::to_string(plan.cp) +
+  refuse(plan.mesh.cp > 1 && plan.pass.inference == Inference::kDecode, "cp",
+         "is " + std::to_string(plan.mesh.cp) +
              ", but requests that generate are not divided over context ranks: 1, or prefill");
-  refuse(plan.cp > 1 && plan.cp_mode == ContextMode::kUlysses, "cp_mode",
-         "is " + std::string(name_of(plan.cp_mode)) +
+  refuse(plan.mesh.cp > 1 && plan.tensor.cp_mode == ContextMode::kUlysses, "cp_mode",
+         "is " + std::string(name_of(plan.tensor.cp_mode)) +
              ", but in inference context ranks gather keys and values or pass them round: "
              "all_gather, zigzag_ring or ring");
-  refuse(plan.divides_width() && plan.cp > 1, "tensor_width",
+  refuse(plan.divides_width() && plan.mesh.cp > 1, "tensor_width",
          "with context ranks is not modelled in inference: 1");
-  refuse(plan.tensor_chunks > 1, "tensor_chunks", "is not modelled in inference: 1");
-  refuse(plan.tensor_pieces > 1, "tensor_pieces", "is not modelled in inference: 1");
-  refuse(plan.mask_dispatch, "mask_dispatch", "is true, which is not modelled in inference: false");
+  refuse(plan.pieces.tensor_chunks > 1, "tensor_chunks", "is not modelled in inference: 1");
+  refuse(plan.pieces.tensor_pieces > 1, "tensor_pieces", "is not modelled in inference: 1");
+  refuse(plan.kernels.mask_dispatch, "mask_dispatch",
+         "is true, which is not modelled in inference: false");
   refuse(model.kind != ModelKind::kTransformer, "inference",
          "needs a transformer; the model is an mlp_stack");
 }
 
 void check_experts_of_group(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  if (model.experts.routed == 0 || plan.tp <= 1 || plan.splits_ffn()) return;
-  rules.require(plan.ep * plan.etp == plan.tp, "ep",
-                "x etp is " + std::to_string(plan.ep) + " x " + std::to_string(plan.etp) +
+  if (model.experts.routed == 0 || plan.mesh.tp <= 1 || plan.splits_ffn()) return;
+  rules.require(plan.mesh.ep * plan.mesh.etp == plan.mesh.tp, "ep",
+                "x etp is " + std::to_string(plan.mesh.ep) + " x " + std::to_string(plan.mesh.etp) +
                     ", but with tensor ranks the experts are divided over them: ep x etp = tp = " +
-                    std::to_string(plan.tp) + ", or tp = 1 and ep over dp");
+                    std::to_string(plan.mesh.tp) + ", or tp = 1 and ep over dp");
 }
 
 bool has(const ModelSpec& model, Mixer mixer) {
@@ -99,14 +104,15 @@ void check_expert_keys(const ParallelPlan& plan, const ModelSpec& model, Rules& 
   const auto text = [](const std::optional<DataType>& type) {
     return std::string(type ? name_of(*type) : "");
   };
-  refuse(plan.expert_weight_type.has_value(), "expert_weight_dtype", text(plan.expert_weight_type));
-  refuse(plan.expert_type.has_value(), "expert_dtype", text(plan.expert_type));
-  refuse(plan.expert_spread != 1, "expert_spread", "not 1");
+  refuse(plan.pass.expert_weight_type.has_value(), "expert_weight_dtype",
+         text(plan.pass.expert_weight_type));
+  refuse(plan.pass.expert_type.has_value(), "expert_dtype", text(plan.pass.expert_type));
+  refuse(plan.pass.expert_spread != 1, "expert_spread", "not 1");
 }
 
 void check_cache_split(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  if (plan.cache_split == CacheSplit::kHeads) return;
-  rules.require(plan.tp > 1, "cache_split",
+  if (plan.pass.cache_split == CacheSplit::kHeads) return;
+  rules.require(plan.mesh.tp > 1, "cache_split",
                 "is requests, but tp is 1, so there is nothing to divide: heads");
   const bool keeps_more =
       has(model, Mixer::kSparse) ||
@@ -120,13 +126,13 @@ void check_split(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
   if (!plan.splits_ffn()) return;
   constexpr std::int64_t kMostSplitRanks = 4096;  // pairs of them are listed
   const ExpertSpec& experts = model.experts;
-  const std::string chips = std::to_string(plan.ffn_chips);
+  const std::string chips = std::to_string(plan.pass.ffn_chips);
   const std::string with = ", but ffn_chips is " + chips + ": ";
   rules.require(experts.routed > 0, "ffn_chips",
                 "is " + chips + ", but the model has no routed experts to put there: 0");
-  rules.require(experts.routed == 0 || plan.ep * plan.etp == plan.ffn_chips, "ep",
-                "x etp is " + std::to_string(plan.ep) + " x " + std::to_string(plan.etp) + with +
-                    "ep x etp = " + chips + " with ep a divisor of the " +
+  rules.require(experts.routed == 0 || plan.mesh.ep * plan.mesh.etp == plan.pass.ffn_chips, "ep",
+                "x etp is " + std::to_string(plan.mesh.ep) + " x " + std::to_string(plan.mesh.etp) +
+                    with + "ep x etp = " + chips + " with ep a divisor of the " +
                     std::to_string(experts.routed) + " experts and etp one of their width, " +
                     std::to_string(experts.intermediate));
   rules.require(plan.ranks() <= kMostSplitRanks, "ffn_chips",
@@ -137,16 +143,16 @@ void check_split(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
                           const std::string& accepted) {
     rules.require(!given, field, is + with + accepted);
   };
-  refuse(plan.pp > 1, "pp", "is " + std::to_string(plan.pp), "1");
-  refuse(plan.cp > 1, "cp", "is " + std::to_string(plan.cp), "1");
-  refuse(!plan.map.empty(), "map", "says where ranks of the mesh lie", "leave it out");
-  refuse(plan.dispatch != Dispatch::kAllToAll, "dispatch",
-         "is " + std::string(name_of(plan.dispatch)), "all_to_all");
-  refuse(plan.cache_split != CacheSplit::kHeads, "cache_split", "is requests", "heads");
-  refuse(plan.overlap_shared_experts, "overlap_shared_experts", "is true",
+  refuse(plan.mesh.pp > 1, "pp", "is " + std::to_string(plan.mesh.pp), "1");
+  refuse(plan.mesh.cp > 1, "cp", "is " + std::to_string(plan.mesh.cp), "1");
+  refuse(!plan.mesh.map.empty(), "map", "says where ranks of the mesh lie", "leave it out");
+  refuse(plan.experts.dispatch != Dispatch::kAllToAll, "dispatch",
+         "is " + std::string(name_of(plan.experts.dispatch)), "all_to_all");
+  refuse(plan.pass.cache_split != CacheSplit::kHeads, "cache_split", "is requests", "heads");
+  refuse(plan.pieces.overlap_shared_experts, "overlap_shared_experts", "is true",
          "false; shared experts run while routed ones do anyway");
   refuse(plan.is_launched(), "host_launch_cost", "is given", "leave it out, or cuda_graphs=step");
-  refuse(plan.tp > 1 && !plan.sequence_parallel, "sequence_parallel", "is false",
+  refuse(plan.mesh.tp > 1 && !plan.tensor.sequence_parallel, "sequence_parallel", "is false",
          "each tensor rank sends its own tokens there: true");
   refuse(!experts.load.empty() || experts.capacity_factor > 0, "ffn_chips",
          "is given and the model's experts are loaded unevenly or have a capacity",
@@ -154,38 +160,41 @@ void check_split(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
 }
 
 void check_prompt_parts(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  if (plan.cp <= 1) return;
+  if (plan.mesh.cp <= 1) return;
   const bool passes_on =
       has(model, Mixer::kSparse) ||
       std::ranges::any_of(kinds_of(model), [](const BlockKind& kind) { return kind.has_state(); });
   rules.require(!passes_on, "cp",
-                "is " + std::to_string(plan.cp) +
+                "is " + std::to_string(plan.mesh.cp) +
                     ", which is not modelled in inference for states and indexers: 1");
 }
 
 void check_requests(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  const bool decodes = plan.inference == Inference::kDecode;
-  rules.require(!decodes || plan.context > 0, "context",
+  const bool decodes = plan.pass.inference == Inference::kDecode;
+  rules.require(!decodes || plan.pass.context > 0, "context",
                 "must be given for decode: the tokens of a request that attention reads");
-  rules.require(plan.context == 0 || plan.context >= plan.sequence, "context",
-                "is " + std::to_string(plan.context) + ", less than the " +
-                    std::to_string(plan.sequence) +
+  rules.require(plan.pass.context == 0 || plan.pass.context >= plan.batch.sequence, "context",
+                "is " + std::to_string(plan.pass.context) + ", less than the " +
+                    std::to_string(plan.batch.sequence) +
                     " new tokens of a request (sequence), which it includes");
-  rules.require(decodes || plan.prefill_tokens == 0, "prefill_tokens",
-                "is " + std::to_string(plan.prefill_tokens) +
+  rules.require(decodes || plan.pass.prefill_tokens == 0, "prefill_tokens",
+                "is " + std::to_string(plan.pass.prefill_tokens) +
                     ", a part of a prompt beside requests that generate: needs inference=decode");
   rules.require(
-      plan.prefill_context == 0 || plan.prefill_context >= plan.prefill_tokens, "prefill_context",
-      "is " + std::to_string(plan.prefill_context) + ", less than the " +
-          std::to_string(plan.prefill_tokens) + " tokens of prefill_tokens, which it includes");
-  rules.require(plan.prefill_context == 0 || plan.prefill_tokens > 0, "prefill_context",
-                "is " + std::to_string(plan.prefill_context) + ", but there are no prefill_tokens");
-  const bool has_positions = model.learned_positions > 0;
+      plan.pass.prefill_context == 0 || plan.pass.prefill_context >= plan.pass.prefill_tokens,
+      "prefill_context",
+      "is " + std::to_string(plan.pass.prefill_context) + ", less than the " +
+          std::to_string(plan.pass.prefill_tokens) +
+          " tokens of prefill_tokens, which it includes");
   rules.require(
-      !has_positions || std::max(plan.context, plan.prefill_context) <= model.learned_positions,
-      "context",
-      "is " + std::to_string(plan.context) + " tokens, but the model has " +
-          std::to_string(model.learned_positions) + " learned positions");
+      plan.pass.prefill_context == 0 || plan.pass.prefill_tokens > 0, "prefill_context",
+      "is " + std::to_string(plan.pass.prefill_context) + ", but there are no prefill_tokens");
+  const bool has_positions = model.learned_positions > 0;
+  rules.require(!has_positions || std::max(plan.pass.context, plan.pass.prefill_context) <=
+                                      model.learned_positions,
+                "context",
+                "is " + std::to_string(plan.pass.context) + " tokens, but the model has " +
+                    std::to_string(model.learned_positions) + " learned positions");
   if (!check(model).empty() || model.kind != ModelKind::kTransformer) return;
   check_cache_split(plan, model, rules);
   check_prompt_parts(plan, model, rules);
@@ -196,8 +205,8 @@ void check_requests(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
   }
   rules.require(!decodes || !looks_ahead(model), "inference",
                 "is decode, but tokens of this model see those behind them: prefill");
-  rules.require(!looks_ahead(model) || plan.context <= plan.sequence, "context",
-                "is " + std::to_string(plan.context) +
+  rules.require(!looks_ahead(model) || plan.pass.context <= plan.batch.sequence, "context",
+                "is " + std::to_string(plan.pass.context) +
                     ", but tokens of this model see those behind them, so nothing can lie in a "
                     "cache: leave it out");
 }
@@ -206,34 +215,38 @@ void check_requests(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
 
 void complete_inference(const ModelSpec& model, ParallelPlan& plan) {
   if (!plan.is_inference()) return;
-  if (plan.sequence == 0 && plan.inference == Inference::kDecode) plan.sequence = 1;
-  if (plan.inference == Inference::kPrefill && plan.context == 0) plan.context = plan.sequence;
-  if (plan.prefill_context == 0) plan.prefill_context = plan.prefill_tokens;
-  if (plan.dp >= 1 && plan.global_batch >= 1 && plan.global_batch % plan.dp == 0) {
-    plan.microbatch_size = plan.global_batch / plan.dp;
+  if (plan.batch.sequence == 0 && plan.pass.inference == Inference::kDecode)
+    plan.batch.sequence = 1;
+  if (plan.pass.inference == Inference::kPrefill && plan.pass.context == 0)
+    plan.pass.context = plan.batch.sequence;
+  if (plan.pass.prefill_context == 0) plan.pass.prefill_context = plan.pass.prefill_tokens;
+  if (plan.mesh.dp >= 1 && plan.batch.global_batch >= 1 &&
+      plan.batch.global_batch % plan.mesh.dp == 0) {
+    plan.batch.microbatch_size = plan.batch.global_batch / plan.mesh.dp;
   }
   const bool has_experts = model.experts.routed > 0;
   if (plan.splits_ffn()) {
-    if (!has_experts || plan.ep != 1 || plan.etp != 1) return;
-    const std::int64_t groups = std::gcd(plan.ffn_chips, model.experts.routed);
-    if (model.experts.intermediate % (plan.ffn_chips / groups) != 0) return;  // check_split()
-    plan.ep = groups;
-    plan.etp = plan.ffn_chips / groups;
+    if (!has_experts || plan.mesh.ep != 1 || plan.mesh.etp != 1) return;
+    const std::int64_t groups = std::gcd(plan.pass.ffn_chips, model.experts.routed);
+    if (model.experts.intermediate % (plan.pass.ffn_chips / groups) != 0) return;  // check_split()
+    plan.mesh.ep = groups;
+    plan.mesh.etp = plan.pass.ffn_chips / groups;
     return;
   }
-  if (has_experts && plan.tp > 1 && plan.ep == 1 && plan.etp == 1) plan.etp = plan.tp;
+  if (has_experts && plan.mesh.tp > 1 && plan.mesh.ep == 1 && plan.mesh.etp == 1)
+    plan.mesh.etp = plan.mesh.tp;
 }
 
 RequestBatch requests_of(const ParallelPlan& plan) {
-  if (plan.own_requests) return *plan.own_requests;
+  if (plan.pass.own_requests) return *plan.pass.own_requests;
   RequestBatch batch{.cache = plan.cached()};
-  batch.groups.push_back({.sequences = plan.microbatch_size,
-                          .queries = plan.sequence,
-                          .cached = plan.context - plan.sequence,
-                          .generates = plan.inference == Inference::kDecode});
-  if (plan.prefill_tokens > 0) {
-    batch.groups.push_back(
-        {.queries = plan.prefill_tokens, .cached = plan.prefill_context - plan.prefill_tokens});
+  batch.groups.push_back({.sequences = plan.batch.microbatch_size,
+                          .queries = plan.batch.sequence,
+                          .cached = plan.pass.context - plan.batch.sequence,
+                          .generates = plan.pass.inference == Inference::kDecode});
+  if (plan.pass.prefill_tokens > 0) {
+    batch.groups.push_back({.queries = plan.pass.prefill_tokens,
+                            .cached = plan.pass.prefill_context - plan.pass.prefill_tokens});
   }
   return batch;
 }
@@ -265,7 +278,7 @@ std::vector<RequestBatch> microbatches_of(const RequestBatch& batch, std::int64_
 std::int64_t count_of_microbatches(const ParallelPlan& plan) {
   if (!plan.splits_ffn()) return 1;
   return static_cast<std::int64_t>(
-      microbatches_of(requests_of(plan), plan.pass_microbatches).size());
+      microbatches_of(requests_of(plan), plan.pass.pass_microbatches).size());
 }
 
 Bytes cache_of_layers(const ModelSpec& model, const RequestBatch& batch, std::int64_t tensor,
@@ -284,8 +297,8 @@ Bytes cache_of_layers(const ModelSpec& model, const RequestBatch& batch, std::in
 }
 
 void check_inference(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  rules.require(plan.pass_microbatches == 1 || plan.splits_ffn(), "pass_microbatches",
-                "is " + std::to_string(plan.pass_microbatches) +
+  rules.require(plan.pass.pass_microbatches == 1 || plan.splits_ffn(), "pass_microbatches",
+                "is " + std::to_string(plan.pass.pass_microbatches) +
                     ", but without ffn_chips a pass is not cut: 1, or ffn_chips");
   if (!plan.is_inference()) return check_training(plan, rules);
   check_training_keys(plan, rules);

@@ -68,13 +68,13 @@ DataType ParallelPlan::wide(DataType type) {
 std::int64_t ParallelPlan::size_of(PlanAxis axis) const {
   switch (axis) {
     case PlanAxis::kTensor:
-      return tp;
+      return mesh.tp;
     case PlanAxis::kContext:
-      return cp;
+      return mesh.cp;
     case PlanAxis::kData:
-      return dp;
+      return mesh.dp;
     case PlanAxis::kPipeline:
-      return pp;
+      return mesh.pp;
   }
   return 1;
 }
@@ -82,9 +82,9 @@ std::int64_t ParallelPlan::size_of(PlanAxis axis) const {
 std::int64_t ParallelPlan::size_of(ExpertAxis axis) const {
   switch (axis) {
     case ExpertAxis::kExpertTensor:
-      return etp;
+      return mesh.etp;
     case ExpertAxis::kExpert:
-      return ep;
+      return mesh.ep;
     case ExpertAxis::kExpertData:
       return edp();
   }
@@ -92,7 +92,7 @@ std::int64_t ParallelPlan::size_of(ExpertAxis axis) const {
 }
 
 std::int64_t coordinate(const ParallelPlan& plan, std::int64_t rank, PlanAxis axis) {
-  for (const PlanAxis inner : plan.order) {
+  for (const PlanAxis inner : plan.mesh.order) {
     if (inner == axis) return rank % plan.size_of(axis);
     rank /= plan.size_of(inner);
   }
@@ -102,7 +102,7 @@ std::int64_t coordinate(const ParallelPlan& plan, std::int64_t rank, PlanAxis ax
 std::int64_t number_in_stage(const ParallelPlan& plan, std::int64_t rank) {
   std::int64_t number = 0;
   std::int64_t stride = 1;
-  for (const PlanAxis axis : plan.order) {
+  for (const PlanAxis axis : plan.mesh.order) {
     if (axis == PlanAxis::kPipeline) continue;
     number += coordinate(plan, rank, axis) * stride;
     stride *= plan.size_of(axis);
@@ -114,11 +114,11 @@ std::int64_t coordinate(const ParallelPlan& plan, std::int64_t rank, ExpertAxis 
   const std::int64_t number = number_in_stage(plan, rank);
   switch (axis) {
     case ExpertAxis::kExpertTensor:
-      return number % plan.etp;
+      return number % plan.mesh.etp;
     case ExpertAxis::kExpert:
-      return number / plan.etp % plan.ep;
+      return number / plan.mesh.etp % plan.mesh.ep;
     case ExpertAxis::kExpertData:
-      return number / (plan.etp * plan.ep);
+      return number / (plan.mesh.etp * plan.mesh.ep);
   }
   return 0;
 }
@@ -133,13 +133,13 @@ std::vector<std::uint32_t> place_ranks(const ParallelPlan& plan, const Places& p
   std::vector<std::vector<std::size_t>> levels_of(kPlanAxes);
   for (std::size_t level = 0; level < places.levels.size(); ++level) {
     bool mapped = false;
-    for (const AxisMapping& mapping : plan.map) {
+    for (const AxisMapping& mapping : plan.mesh.map) {
       mapped = mapped || std::ranges::count(mapping.levels, places.levels[level].name) > 0;
     }
     if (!mapped) free_levels.push_back(level);
   }
   std::vector<bool> is_mapped(kPlanAxes, false);
-  for (const AxisMapping& mapping : plan.map) {
+  for (const AxisMapping& mapping : plan.mesh.map) {
     is_mapped[static_cast<std::size_t>(mapping.axis)] = true;
     for (const std::string& name : mapping.levels) {
       levels_of[static_cast<std::size_t>(mapping.axis)].push_back(*places.find(name));
@@ -167,7 +167,7 @@ std::vector<std::uint32_t> place_ranks(const ParallelPlan& plan, const Places& p
     }
     std::int64_t unmapped = 0;
     std::int64_t unmapped_size = 1;
-    for (const PlanAxis axis : plan.order) {
+    for (const PlanAxis axis : plan.mesh.order) {
       const std::int64_t at = coordinate(plan, rank, axis);
       if (is_mapped[static_cast<std::size_t>(axis)]) {
         lay(at, levels_of[static_cast<std::size_t>(axis)]);

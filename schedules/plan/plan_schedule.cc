@@ -15,24 +15,24 @@ namespace stepsim {
 namespace {
 
 ScheduleRequest request_of(const ParallelPlan& plan, const PipelineCosts& costs) {
-  ScheduleRequest request{.name = plan.schedule,
-                          .stages = plan.pp,
+  ScheduleRequest request{.name = plan.pipeline.schedule,
+                          .stages = plan.mesh.pp,
                           .microbatches = plan.microbatches(),
                           .chunks = chunks_of(plan),
                           .costs = costs};
-  if (plan.microbatch_group) request.microbatch_group = *plan.microbatch_group;
-  if (plan.memory_limit) request.memory_limit = *plan.memory_limit;
+  if (plan.pipeline.microbatch_group) request.microbatch_group = *plan.pipeline.microbatch_group;
+  if (plan.pipeline.memory_limit) request.memory_limit = *plan.pipeline.memory_limit;
   return request;
 }
 
 // The limit is the memory of 1F1B unless the plan gives another. The placement must be known before
 // the order is: several chunks are laid out as a V, whose turns need no messages.
 OptimalRequest optimal_request_of(const ParallelPlan& plan, const PipelineCosts& costs) {
-  return {.stages = plan.pp,
+  return {.stages = plan.mesh.pp,
           .microbatches = plan.microbatches(),
           .chunks = chunks_of(plan),
           .costs = costs,
-          .memory_limit = plan.memory_limit.value_or(plan.pp * chunks_of(plan)),
+          .memory_limit = plan.pipeline.memory_limit.value_or(plan.mesh.pp * chunks_of(plan)),
           .placement = placement_of(plan)};
 }
 
@@ -57,9 +57,9 @@ std::vector<Problem> check_file(const ParallelPlan& plan, const PipelineSchedule
     problems.push_back(
         {field, fmt::format("{} {}, but the schedule's file has {}", what, of_plan, of_file)});
   };
-  agree("pp", plan.pp, "is", order.size());
+  agree("pp", plan.mesh.pp, "is", order.size());
   agree("global_batch", plan.microbatches(), "makes micro-batches:", order.microbatches);
-  if (plan.chunks) agree("chunks", *plan.chunks, "is", order.chunks);
+  if (plan.pipeline.chunks) agree("chunks", *plan.pipeline.chunks, "is", order.chunks);
   for (Problem& problem : check_order(order)) {
     problem.field = "schedule: " + problem.field;
     problems.push_back(std::move(problem));
@@ -78,102 +78,106 @@ std::vector<Problem> check_optimal(const ParallelPlan& plan) {
 // Returns the order of a pass of inference: every stage runs the forward of one micro-batch.
 PipelineSchedule once_forward(const ParallelPlan& plan) {
   PipelineSchedule schedule{.microbatches = 1, .chunks = 1};
-  schedule.ranks.assign(static_cast<std::size_t>(plan.pp), {{PipelineOpKind::kForward, 0, 0}});
+  schedule.ranks.assign(static_cast<std::size_t>(plan.mesh.pp), {{PipelineOpKind::kForward, 0, 0}});
   return schedule;
 }
 
 // Returns whether the schedule runs forwards and backwards together by itself.
 bool fuses(const ParallelPlan& plan) {
-  if (plan.own_schedule) return has_fused_ops(*plan.own_schedule);
-  return !plan.optimal_schedule && published(plan.schedule).fuses;
+  if (plan.pipeline.own_schedule) return has_fused_ops(*plan.pipeline.own_schedule);
+  return !plan.pipeline.optimal_schedule && published(plan.pipeline.schedule).fuses;
 }
 
 }  // namespace
 
 std::string_view schedule_text(const ParallelPlan& plan) {
-  if (plan.own_schedule) return "own schedule";
-  return plan.optimal_schedule ? "optimal" : name_of(plan.schedule);
+  if (plan.pipeline.own_schedule) return "own schedule";
+  return plan.pipeline.optimal_schedule ? "optimal" : name_of(plan.pipeline.schedule);
 }
 
 std::int64_t chunks_of(const ParallelPlan& plan) {
-  if (plan.own_schedule) return plan.own_schedule->chunks;
-  const std::int64_t usual = plan.optimal_schedule ? 1 : published(plan.schedule).default_chunks();
-  return std::max<std::int64_t>(1, plan.chunks.value_or(usual));
+  if (plan.pipeline.own_schedule) return plan.pipeline.own_schedule->chunks;
+  const std::int64_t usual =
+      plan.pipeline.optimal_schedule ? 1 : published(plan.pipeline.schedule).default_chunks();
+  return std::max<std::int64_t>(1, plan.pipeline.chunks.value_or(usual));
 }
 
 Placement placement_of(const ParallelPlan& plan) {
-  if (plan.own_schedule) return plan.own_schedule->placement;
-  if (plan.optimal_schedule) return chunks_of(plan) > 1 ? Placement::kV : Placement::kLoop;
-  return published(plan.schedule).placement;
+  if (plan.pipeline.own_schedule) return plan.pipeline.own_schedule->placement;
+  if (plan.pipeline.optimal_schedule) return chunks_of(plan) > 1 ? Placement::kV : Placement::kLoop;
+  return published(plan.pipeline.schedule).placement;
 }
 
 std::int64_t stages_of(const ParallelPlan& plan) {
-  return plan.pp * (placement_of(plan) == Placement::kBidirectional ? 1 : chunks_of(plan));
+  return plan.mesh.pp * (placement_of(plan) == Placement::kBidirectional ? 1 : chunks_of(plan));
 }
 
 std::int64_t layers_of(const ParallelPlan& plan, std::int64_t stage, std::int64_t layers) {
-  return plan.layout.empty() ? layers / stages_of(plan)
-                             : plan.layout[static_cast<std::size_t>(stage)];
+  return plan.pipeline.layout.empty() ? layers / stages_of(plan)
+                                      : plan.pipeline.layout[static_cast<std::size_t>(stage)];
 }
 
 std::optional<PostingRule> posting_rule(const ParallelPlan& plan) {
-  if (!plan.batch_p2p) return std::nullopt;
-  const bool has_runtime =
-      !plan.own_schedule && !plan.optimal_schedule && !plan.overlap_expert_parallel;
-  return has_runtime ? published(plan.schedule).posting : kPostAsPlanned;
+  if (!plan.messages.batch_p2p) return std::nullopt;
+  const bool has_runtime = !plan.pipeline.own_schedule && !plan.pipeline.optimal_schedule &&
+                           !plan.overlap.expert_parallel;
+  return has_runtime ? published(plan.pipeline.schedule).posting : kPostAsPlanned;
 }
 
 bool plans_by_cost(const ParallelPlan& plan) {
   if (const auto rule = posting_rule(plan); rule && rule->by_times) return true;
-  if (plan.own_schedule) return false;
-  return plan.optimal_schedule || published(plan.schedule).planning.has_value();
+  if (plan.pipeline.own_schedule) return false;
+  return plan.pipeline.optimal_schedule || published(plan.pipeline.schedule).planning.has_value();
 }
 
 bool overlaps_steps(const ParallelPlan& plan) {
-  if (plan.post_validation) return true;
-  if (plan.own_schedule || plan.pp == 1) return false;
-  if (plan.optimal_schedule) return true;
-  return published(plan.schedule).overlaps_steps;
+  if (plan.update.post_validation) return true;
+  if (plan.pipeline.own_schedule || plan.mesh.pp == 1) return false;
+  if (plan.pipeline.optimal_schedule) return true;
+  return published(plan.pipeline.schedule).overlaps_steps;
 }
 
 bool splits_all_backwards(const ParallelPlan& plan) {
-  if (plan.own_schedule) {
-    return std::ranges::all_of(plan.own_schedule->ranks, [](const std::vector<PipelineOp>& order) {
-      return std::ranges::count(order, PipelineOpKind::kBackward, &PipelineOp::kind) == 0;
-    });
+  if (plan.pipeline.own_schedule) {
+    return std::ranges::all_of(
+        plan.pipeline.own_schedule->ranks, [](const std::vector<PipelineOp>& order) {
+          return std::ranges::count(order, PipelineOpKind::kBackward, &PipelineOp::kind) == 0;
+        });
   }
-  if (plan.optimal_schedule) return true;
-  return published(plan.schedule).splits_all_backwards;
+  if (plan.pipeline.optimal_schedule) return true;
+  return published(plan.pipeline.schedule).splits_all_backwards;
 }
 
 std::vector<Problem> check_schedule(const ParallelPlan& plan) {
   if (plan.is_inference()) return {};  // check_inference()
-  if (plan.pp < 1 || plan.dp < 1 || plan.microbatch_size < 1 || plan.global_batch < 1) return {};
-  if (plan.global_batch % (plan.dp * plan.microbatch_size) != 0) return {};
+  if (plan.mesh.pp < 1 || plan.mesh.dp < 1 || plan.batch.microbatch_size < 1 ||
+      plan.batch.global_batch < 1)
+    return {};
+  if (plan.batch.global_batch % (plan.mesh.dp * plan.batch.microbatch_size) != 0) return {};
   std::vector<Problem> problems;
-  if (plan.own_schedule) {
-    problems = check_file(plan, *plan.own_schedule);
-  } else if (plan.optimal_schedule) {
+  if (plan.pipeline.own_schedule) {
+    problems = check_file(plan, *plan.pipeline.own_schedule);
+  } else if (plan.pipeline.optimal_schedule) {
     problems = check_optimal(plan);
   } else {
     for (Problem& problem : check(request_of(plan, {}))) {
       problems.push_back(in_words_of_plan(std::move(problem), plan));
     }
   }
-  if (plan.batch_p2p && plan.pp == 1) {
+  if (plan.messages.batch_p2p && plan.mesh.pp == 1) {
     problems.push_back({"batch_p2p", "is true, but one stage sends nothing: pp above 1, or false"});
   }
-  if (plan.batch_p2p && !plan.overlap_pipeline) {
+  if (plan.messages.batch_p2p && !plan.overlap.pipeline) {
     problems.push_back({"batch_p2p",
                         "is true, and batches already define what waits for messages: "
                         "overlap_pipeline must stay true"});
   }
-  if (plan.overlap_expert_parallel && !plan.own_schedule && fuses(plan)) {
+  if (plan.overlap.expert_parallel && !plan.pipeline.own_schedule && fuses(plan)) {
     problems.push_back({"overlap_expert_parallel",
                         fmt::format("is true, but {} fuses forwards and backwards by itself: leave "
                                     "it out",
                                     schedule_text(plan))});
-  } else if (plan.overlap_expert_parallel && problems.empty()) {
+  } else if (plan.overlap.expert_parallel && problems.empty()) {
     const PipelineSchedule order = schedule_of(plan, {});
     if (!has_fused_ops(order)) {
       problems.push_back({"overlap_expert_parallel",
@@ -191,16 +195,16 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
                        schedule_text(plan))});
     }
   }
-  if (plan.zero == 3 && plan.overlap_expert_parallel) {
+  if (plan.state.zero == 3 && plan.overlap.expert_parallel) {
     problems.push_back({"zero",
                         "is 3 (FSDP) with overlap_expert_parallel, whose forwards and backwards "
                         "gather layers in two orders at once: 0, 1 or 2"});
   }
-  if (plan.zero == 3 && placement_of(plan) == Placement::kBidirectional) {
+  if (plan.state.zero == 3 && placement_of(plan) == Placement::kBidirectional) {
     problems.push_back({"zero",
                         "is 3 (FSDP) with a schedule that holds two copies of each stage: "
                         "0, 1 or 2, or dualpipev, which holds one"});
-  } else if (plan.zero == 3 && fuses(plan)) {
+  } else if (plan.state.zero == 3 && fuses(plan)) {
     problems.push_back({"zero",
                         "is 3 (FSDP) with fused forwards and backwards, which gather layers "
                         "in two orders at once: 0, 1 or 2"});
@@ -211,14 +215,14 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
 PipelineSchedule schedule_of(const ParallelPlan& plan, const PipelineCosts& costs) {
   if (plan.is_inference()) return once_forward(plan);
   PipelineSchedule schedule;
-  if (plan.own_schedule) {
-    schedule = *plan.own_schedule;
-  } else if (plan.optimal_schedule) {
+  if (plan.pipeline.own_schedule) {
+    schedule = *plan.pipeline.own_schedule;
+  } else if (plan.pipeline.optimal_schedule) {
     schedule = optimal_schedule(optimal_request_of(plan, costs)).schedule;
   } else {
     schedule = make_schedule(request_of(plan, costs));
   }
-  return plan.overlap_expert_parallel ? fused_neighbours(std::move(schedule)) : schedule;
+  return plan.overlap.expert_parallel ? fused_neighbours(std::move(schedule)) : schedule;
 }
 
 }  // namespace stepsim

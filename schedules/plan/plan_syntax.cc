@@ -59,13 +59,13 @@ Messages read_order(std::string_view text, ParallelPlan& plan) {
     if (!axis || !seen.insert(*axis).second) return refused;
     order[i] = *axis;
   }
-  plan.order = order;
+  plan.mesh.order = order;
   return {};
 }
 
 std::optional<std::string> write_order(const ParallelPlan& plan) {
   std::string text;
-  for (const PlanAxis axis : plan.order) {
+  for (const PlanAxis axis : plan.mesh.order) {
     text += (text.empty() ? "" : "-") + std::string(name_of(axis));
   }
   return text;
@@ -100,13 +100,13 @@ Messages read_map(std::string_view text, ParallelPlan& plan) {
       mapping.levels.emplace_back(level);
     }
   }
-  plan.map = std::move(map);
+  plan.mesh.map = std::move(map);
   return {};
 }
 
 std::optional<std::string> write_map(const ParallelPlan& plan) {
   std::string text;
-  for (const AxisMapping& mapping : plan.map) {
+  for (const AxisMapping& mapping : plan.mesh.map) {
     text += (text.empty() ? "" : "/") + std::string(name_of(mapping.axis));
     char separator = ':';
     for (const std::string& level : mapping.levels) {
@@ -156,9 +156,9 @@ void append(std::int64_t times, std::int64_t layers, std::vector<std::int64_t>& 
 // People also write 14*8 for 8*14. The reading that gives as many stages as the pipeline has is
 // taken.
 Messages read_layout(std::string_view text, ParallelPlan& plan) {
-  plan.layout.clear();
-  plan.balanced = trimmed(text) == "balanced";
-  if (plan.balanced) return {};
+  plan.pipeline.layout.clear();
+  plan.pipeline.balanced = trimmed(text) == "balanced";
+  if (plan.pipeline.balanced) return {};
   std::vector<std::int64_t> layout;
   std::vector<std::int64_t> swapped;
   for (const std::string_view part : split_text(text, ',')) {
@@ -175,15 +175,15 @@ Messages read_layout(std::string_view text, ParallelPlan& plan) {
     append(can_swap ? run->layers : run->times, can_swap ? run->times : run->layers, swapped);
   }
   const auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(0, stages_of(plan)));
-  plan.layout = layout.size() != wanted && swapped.size() == wanted ? swapped : layout;
+  plan.pipeline.layout = layout.size() != wanted && swapped.size() == wanted ? swapped : layout;
   return {};
 }
 
 std::optional<std::string> write_layout(const ParallelPlan& plan) {
   std::string text;
-  for (auto at = plan.layout.begin(); at != plan.layout.end();) {
+  for (auto at = plan.pipeline.layout.begin(); at != plan.pipeline.layout.end();) {
     const auto end =
-        std::find_if(at, plan.layout.end(), [&](auto layers) { return layers != *at; });
+        std::find_if(at, plan.pipeline.layout.end(), [&](auto layers) { return layers != *at; });
     text += (text.empty() ? "" : ",") + std::to_string(*at);
     if (end - at > 1) text += "*" + std::to_string(end - at);
     at = end;
@@ -199,8 +199,8 @@ std::string accepts_schedule() {
 
 Messages read_schedule_file(const std::string& path, const std::string& text, ParallelPlan& plan) {
   try {
-    plan.own_schedule = parse_schedule(text);
-    plan.schedule_file = path;
+    plan.pipeline.own_schedule = parse_schedule(text);
+    plan.pipeline.schedule_file = path;
   } catch (const ConfigError& mistakes) {
     Messages messages;
     for (const Problem& problem : mistakes.problems()) {
@@ -213,12 +213,12 @@ Messages read_schedule_file(const std::string& path, const std::string& text, Pa
 }
 
 Messages read_schedule(std::string_view text, ParallelPlan& plan) {
-  plan.own_schedule.reset();
-  plan.schedule_file.clear();
-  plan.optimal_schedule = text == "optimal";
-  if (plan.optimal_schedule) return {};
+  plan.pipeline.own_schedule.reset();
+  plan.pipeline.schedule_file.clear();
+  plan.pipeline.optimal_schedule = text == "optimal";
+  if (plan.pipeline.optimal_schedule) return {};
   if (const auto name = schedule_named(text)) {
-    plan.schedule = *name;
+    plan.pipeline.schedule = *name;
     return {};
   }
   const std::string path(text);
@@ -238,8 +238,9 @@ Messages read_schedule(std::string_view text, ParallelPlan& plan) {
 }
 
 std::optional<std::string> write_plan_schedule(const ParallelPlan& plan) {
-  if (!plan.own_schedule) return std::string(schedule_text(plan));
-  return plan.schedule_file.empty() ? write_schedule(*plan.own_schedule) : plan.schedule_file;
+  if (!plan.pipeline.own_schedule) return std::string(schedule_text(plan));
+  return plan.pipeline.schedule_file.empty() ? write_schedule(*plan.pipeline.own_schedule)
+                                             : plan.pipeline.schedule_file;
 }
 
 // ---- recompute_modules ----
@@ -277,11 +278,11 @@ std::string accepts_modules() {
 }
 
 Messages read_modules(std::string_view text, ParallelPlan& plan) {
-  return read_some(text, kRecomputeModules, plan.recompute_modules);
+  return read_some(text, kRecomputeModules, plan.recomputing.modules);
 }
 
 std::optional<std::string> write_modules(const ParallelPlan& plan) {
-  return write_some(plan.recompute_modules);
+  return write_some(plan.recomputing.modules);
 }
 
 // ---- lora_modules ----
@@ -291,13 +292,13 @@ std::string accepts_adapted() {
 }
 
 Messages read_adapted(std::string_view text, ParallelPlan& plan) {
-  Messages messages = read_some(text, kAdapterPlaces, plan.lora_modules);
-  std::ranges::sort(plan.lora_modules);
+  Messages messages = read_some(text, kAdapterPlaces, plan.training.lora_modules);
+  std::ranges::sort(plan.training.lora_modules);
   return messages;
 }
 
 std::optional<std::string> write_adapted(const ParallelPlan& plan) {
-  return write_some(plan.lora_modules);
+  return write_some(plan.training.lora_modules);
 }
 
 // ---- recompute_keep ----
@@ -307,12 +308,12 @@ std::string accepts_kept() {
 }
 
 Messages read_kept(std::string_view text, ParallelPlan& plan) {
-  return read_some(text, kKeptResults, plan.recompute_keep);
+  return read_some(text, kKeptResults, plan.recomputing.keep);
 }
 
 std::optional<std::string> write_kept(const ParallelPlan& plan) {
-  if (plan.recompute_keep.empty()) return std::nullopt;
-  return write_some(plan.recompute_keep);
+  if (plan.recomputing.keep.empty()) return std::nullopt;
+  return write_some(plan.recomputing.keep);
 }
 
 // ---- state_bytes ----
@@ -343,14 +344,14 @@ Messages read_state_bytes(std::string_view text, ParallelPlan& plan) {
   if (found == std::end(kAccountings)) {
     return {"must be " + accepts_state_bytes() + "; is " + std::string(text)};
   }
-  plan.gradient_bytes = found->gradient;
-  if (plan.optimizer != Optimizer::kNone) plan.optimizer_bytes = found->optimizer;
-  plan.hold_gradients = found->hold_gradients;
+  plan.update.gradient_bytes = found->gradient;
+  if (plan.training.optimizer != Optimizer::kNone) plan.update.optimizer_bytes = found->optimizer;
+  plan.update.hold_gradients = found->hold_gradients;
   return {};
 }
 
 std::optional<std::string> write_state_bytes(const ParallelPlan& plan) {
-  return plan.hold_gradients ? std::nullopt : std::optional<std::string>("10");
+  return plan.update.hold_gradients ? std::nullopt : std::optional<std::string>("10");
 }
 
 // ---- batch ----
@@ -362,7 +363,7 @@ std::string accepts_batch() {
 Messages read_batch(std::string_view text, ParallelPlan& plan) {
   const auto batch = number_in<std::int64_t>(text);
   if (!batch || *batch < 1) return {"must be " + accepts_batch() + "; is " + std::string(text)};
-  plan.global_batch = *batch;
+  plan.batch.global_batch = *batch;
   return {};
 }
 

@@ -9,28 +9,30 @@
 
 namespace stepsim {
 Bytes cache_of_token(const ModelSpec& model, const ParallelPlan& plan) {
-  const bool by_request = plan.cache_split == CacheSplit::kRequests;
-  const std::int64_t parts = by_request ? plan.tp : 1;
+  const bool by_request = plan.pass.cache_split == CacheSplit::kRequests;
+  const std::int64_t parts = by_request ? plan.mesh.tp : 1;
   Bytes most;
   std::int64_t layer = 0;
   for (std::int64_t stage = 0; stage < stages_of(plan); ++stage) {
     Bytes of_stage;
     for (std::int64_t i = 0; i < layers_of(plan, stage, model.layers); ++i, ++layer) {
       const auto size = [&](std::int64_t tokens) {
-        return cache_size(model, kind_of(model, layer), plan.tp / parts, plan.cached(), tokens);
+        return cache_size(model, kind_of(model, layer), plan.mesh.tp / parts, plan.cached(),
+                          tokens);
       };
       of_stage += size(2) - size(1);
     }
     most = std::max(most, (of_stage + Bytes(parts - 1)) / parts);
   }
-  return (most + Bytes(plan.cp - 1)) / plan.cp;
+  return (most + Bytes(plan.mesh.cp - 1)) / plan.mesh.cp;
 }
 
 KvRoom kv_room(const Experiment& experiment, const Cluster& cluster, std::int64_t budget,
                std::int64_t block, double fraction) {
   Experiment largest = experiment;
-  const std::int64_t tokens = (budget + experiment.plan.dp - 1) / experiment.plan.dp;
-  largest.plan.own_requests = {.groups = {{.queries = tokens}}, .cache = experiment.plan.cached()};
+  const std::int64_t tokens = (budget + experiment.plan.mesh.dp - 1) / experiment.plan.mesh.dp;
+  largest.plan.pass.own_requests = {.groups = {{.queries = tokens}},
+                                    .cache = experiment.plan.cached()};
   const SimulatedExperiment done = simulate_experiment(largest, cluster, {});
   const SimulationResult& result = done.runs.front().result;
   KvRoom room;
@@ -49,7 +51,7 @@ KvRoom kv_room(const Experiment& experiment, const Cluster& cluster, std::int64_
   room.of_block = block * cache_of_token(experiment.model, experiment.plan);
   const bool has_cache = room.of_block > Bytes(0);
   if (has_cache && room.available > Bytes(0)) {
-    room.blocks = experiment.plan.dp * (room.available.value() / room.of_block.value());
+    room.blocks = experiment.plan.mesh.dp * (room.available.value() / room.of_block.value());
   }
   return room;
 }

@@ -33,7 +33,7 @@ class LayoutSearch {
         number_(number),
         options_(options),
         times_(layout.experiment, cluster_for_steps(layout.experiment), {}),
-        cost_(times_, layout.experiment.plan.dp) {
+        cost_(times_, layout.experiment.plan.mesh.dp) {
     serving_.replicas = layout.engine.value_or(options.engine);
     serving_.replicas.count = 1;
     serving_.seed = options.seed;
@@ -83,7 +83,7 @@ class LayoutSearch {
 
   std::string find_room() {
     EngineOptions& engine = serving_.replicas.options;
-    engine = of_ranks(engine, layout_.experiment.plan.dp);
+    engine = of_ranks(engine, layout_.experiment.plan.mesh.dp);
     if (engine.kv_blocks) return "";
     const KvRoom room = kv_room(layout_.experiment, times_.cluster(), engine.budget, engine.block,
                                 std::min(engine.kv_fraction, 1 - options_.headroom));

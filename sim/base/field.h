@@ -467,6 +467,11 @@ class FieldTable : public AnyFieldTable {
                  Limits limits, FieldDoc doc) {
     add_at<T>(name, InnerMember<Struct, Outer, T>{outer, member}, std::move(limits), doc);
   }
+  template <class Outer, class T>
+  void add_inner(std::string_view name, Outer Struct::*outer, T OptionalOf<Outer>::Value::*member,
+                 FieldDoc doc) {
+    add_inner(name, outer, member, Limits{}, doc);
+  }
   // Adds an entry of an array. `index` is a number or an enumerator.
   template <class T, std::size_t N, class Index>
   void add_entry(std::string_view name, std::array<T, N> Struct::*array, Index index, Limits limits,

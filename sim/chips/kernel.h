@@ -37,7 +37,7 @@ struct BlockScales {
 Bytes size_of(DataType type);             // of one value by itself: at least a byte, without scales
 std::int64_t bits_of(DataType type);      // of one value
 std::string_view name_of(DataType type);  // "bf16"
-// Returns nullopt if the format has no scales. Plans may give fp8 some (ParallelPlan::scale_block).
+// Returns nullopt if the format has no scales. Plans may give fp8 some (NarrowTypes::scale_block).
 std::optional<BlockScales> block_scales_of(DataType type);
 // Returns the size of many values with the format's own scales, rounded up to whole bytes.
 Bytes bytes_of(std::int64_t values, DataType type);

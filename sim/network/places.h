@@ -27,7 +27,7 @@ enum class LevelKind : std::uint8_t {
 };
 
 // LevelMembers says what the members of a level are. Costs ask for this and never for the level's
-// name, which is for people and for ParallelPlan::map.
+// name, which is for people and for Ranks::map.
 enum class LevelMembers : std::uint8_t {
   kChip,     // chips of one node, or of one torus
   kPackage,  // parts of one node that hold chips: sockets, PCIe switches, packages

@@ -834,10 +834,10 @@ TEST(TrainingRunTest, ARowBecomesAnExperiment) {
   EXPECT_EQ(model.experts.first_dense, 3) << "no column says so: catalog/measured";
   EXPECT_EQ(model.experts.shared_intermediate, 2048) << "one shared expert";
   const ParallelPlan& plan = run.experiment.plan;
-  EXPECT_EQ(plan.schedule, ScheduleName::kInterleaved);
+  EXPECT_EQ(plan.pipeline.schedule, ScheduleName::kInterleaved);
   // 30 layers on 8 stages: 4 each, and the last and the first have one less.
-  EXPECT_EQ(plan.layout, (std::vector<std::int64_t>{3, 4, 4, 4, 4, 4, 4, 3}));
-  EXPECT_EQ(plan.recompute_modules,
+  EXPECT_EQ(plan.pipeline.layout, (std::vector<std::int64_t>{3, 4, 4, 4, 4, 4, 4, 3}));
+  EXPECT_EQ(plan.recomputing.modules,
             (std::vector{RecomputeModule::kLatentUp, RecomputeModule::kMlp}));
   EXPECT_EQ(run.experiment.cluster.chip.name, "h100-sxm");
 }
@@ -890,9 +890,9 @@ TEST(TrainingRunTest, JaxPoliciesKeepWhatTheyName) {
       {"custom: decoder_layer_input=device, context=remat, mlpwi_0=device, mlpwi_1=device", {kUp}}};
   for (const auto& [words, kept] : policies) {
     const ParallelPlan plan = plan_with(words);
-    EXPECT_EQ(plan.recompute, Recompute::kAllBut) << words;
-    EXPECT_EQ(plan.recompute_keep, kept) << words;
-    EXPECT_FALSE(plan.offload_activations) << words;
+    EXPECT_EQ(plan.recomputing.kind, Recompute::kAllBut) << words;
+    EXPECT_EQ(plan.recomputing.keep, kept) << words;
+    EXPECT_FALSE(plan.offload.activations) << words;
   }
 }
 
@@ -903,7 +903,7 @@ TEST(TrainingRunTest, MegatronModulesAreReadHoweverTheyAreJoined) {
     const TrainingRun run =
         run_of(one_run("deepseek_v3", "MLA experts=256 topk=8 moe_ffn=2048", words));
     EXPECT_EQ(run.problem, "") << words;
-    EXPECT_EQ(run.experiment.plan.recompute_modules, modules) << words;
+    EXPECT_EQ(run.experiment.plan.recomputing.modules, modules) << words;
   }
 }
 
@@ -914,7 +914,7 @@ TEST(TrainingRunTest, NamesThatAreOffloadedGoToTheHost) {
        {"qkv_proj_offloaded", "full (layer input offloaded to host)",
         "custom: all but decoder_layer_input(offload), query_proj(offload), key_proj(offload)"}) {
     EXPECT_TRUE(run_of(one_run("mine", "experts=256 topk=8 moe_ffn=2048", words))
-                    .experiment.plan.offload_activations)
+                    .experiment.plan.offload.activations)
         << words;
   }
 }
@@ -949,13 +949,13 @@ TEST(TrainingRunTest, RecomputeIsReadInAnybodysWords) {
                          {"half of the blocks", Recompute::kFull, 2},
                          {"8 layers", Recompute::kFull}}) {
     const ParallelPlan plan = plan_with(expected.words);
-    EXPECT_EQ(plan.recompute, expected.kind) << expected.words;
-    EXPECT_EQ(plan.recompute_layers, expected.layers) << expected.words;
-    EXPECT_EQ(plan.recompute_modules, ParallelPlan().recompute_modules) << expected.words;
+    EXPECT_EQ(plan.recomputing.kind, expected.kind) << expected.words;
+    EXPECT_EQ(plan.recomputing.layers, expected.layers) << expected.words;
+    EXPECT_EQ(plan.recomputing.modules, ParallelPlan().recomputing.modules) << expected.words;
   }
   for (const char* words : {"core attention", "selective (core attention)", "attn only"}) {
     const ParallelPlan plan = plan_with(words);
-    EXPECT_EQ(plan.recompute_modules, std::vector{RecomputeModule::kAttention}) << words;
+    EXPECT_EQ(plan.recomputing.modules, std::vector{RecomputeModule::kAttention}) << words;
   }
   // What can't be read is not known.
   for (const char* words : {"something", "offload", "layers"}) {
@@ -977,27 +977,27 @@ TEST(TrainingRunTest, RecomputeIsReadFromSettings) {
   };
   for (const char* words : {"activations_checkpoint_granularity: null", "recompute=False",
                             "none (the config sets no recompute)"}) {
-    EXPECT_EQ(plan_with(words).recompute, Recompute::kNone) << words;
+    EXPECT_EQ(plan_with(words).recomputing.kind, Recompute::kNone) << words;
   }
   for (const char* words : {"--checkpoint-activations (full)", "remat_policy=full",
                             "activation_recomputation 2 (full) in run.sh", "recompute=True"}) {
-    EXPECT_EQ(plan_with(words).recompute, Recompute::kFull) << words;
+    EXPECT_EQ(plan_with(words).recomputing.kind, Recompute::kFull) << words;
   }
   for (const char* words :
        {"recompute-activations", "HL_CKP_ACT=2 (recompute-granularity=selective)",
         "activations_checkpoint_granularity: selective"}) {
-    EXPECT_EQ(plan_with(words).recompute, Recompute::kSelective) << words;
+    EXPECT_EQ(plan_with(words).recomputing.kind, Recompute::kSelective) << words;
   }
   const ParallelPlan modules = plan_with("recompute_modules=layernorm/moe_act");
-  EXPECT_EQ(modules.recompute_modules,
+  EXPECT_EQ(modules.recomputing.modules,
             (std::vector{RecomputeModule::kNorm, RecomputeModule::kActivation}));
   const ParallelPlan kept = plan_with("CHECKPOINT_POLICY = SAVE_QKV_OUT_PROJ");
-  EXPECT_EQ(kept.recompute, Recompute::kAllBut);
-  EXPECT_EQ(kept.recompute_keep, (std::vector{KeptResult::kQkv, KeptResult::kOut}));
+  EXPECT_EQ(kept.recomputing.kind, Recompute::kAllBut);
+  EXPECT_EQ(kept.recomputing.keep, (std::vector{KeptResult::kQkv, KeptResult::kOut}));
   const ParallelPlan offloaded = plan_with("cpu_offloading_num_layers=2");
-  EXPECT_EQ(offloaded.recompute, Recompute::kNone);
-  EXPECT_TRUE(offloaded.offload_activations);
-  EXPECT_EQ(offloaded.offload_layers, 2);
+  EXPECT_EQ(offloaded.recomputing.kind, Recompute::kNone);
+  EXPECT_TRUE(offloaded.offload.activations);
+  EXPECT_EQ(offloaded.offload.layers, 2);
 }
 
 // Experts are read in words, too.
@@ -1059,11 +1059,12 @@ TEST(TrainingRunTest, MasksPlaceTokensWhereMaxTextHasNoGroupedKernel) {
   };
   const Experiment masks = run("megablox: false; capacity_factor: 1.25 (dropped)");
   EXPECT_EQ(masks.model.experts.capacity_factor, 1.25);
-  EXPECT_TRUE(masks.plan.mask_dispatch);
-  EXPECT_TRUE(run("sparse_matmul: False; capacity_factor=1").plan.mask_dispatch);
-  EXPECT_FALSE(run("megablox=False; sparse_matmul=True; capacity_factor=1").plan.mask_dispatch);
-  EXPECT_FALSE(run("capacity_factor: 1.25").plan.mask_dispatch);
-  EXPECT_FALSE(run("megablox: false").plan.mask_dispatch);
+  EXPECT_TRUE(masks.plan.kernels.mask_dispatch);
+  EXPECT_TRUE(run("sparse_matmul: False; capacity_factor=1").plan.kernels.mask_dispatch);
+  EXPECT_FALSE(
+      run("megablox=False; sparse_matmul=True; capacity_factor=1").plan.kernels.mask_dispatch);
+  EXPECT_FALSE(run("capacity_factor: 1.25").plan.kernels.mask_dispatch);
+  EXPECT_FALSE(run("megablox: false").plan.kernels.mask_dispatch);
 }
 
 TEST(TrainingRunTest, ExpertsOfATokenAreNotAllExperts) {
@@ -1158,22 +1159,23 @@ TEST(TrainingRunTest, WhatARecipeOverlapsIsTheSoftwares) {
   };
   const std::string recipe = "32000,bf16,recipe dependent,";
   const ParallelPlan llama = plan_of("megatron_bridge", "LLAMA3_70B", recipe);
-  EXPECT_EQ(llama.tensor_pieces, 4);
-  EXPECT_EQ(llama.gradient_bytes, 2);
-  EXPECT_TRUE(llama.overlap_parameters);
-  EXPECT_FALSE(llama.overlap_expert_parallel);
-  EXPECT_EQ(plan_of("megatron_bridge", "LLAMA3_70B", "32000,bf16,,").tensor_pieces, 4)
+  EXPECT_EQ(llama.pieces.tensor_pieces, 4);
+  EXPECT_EQ(llama.update.gradient_bytes, 2);
+  EXPECT_TRUE(llama.overlap.parameters);
+  EXPECT_FALSE(llama.overlap.expert_parallel);
+  EXPECT_EQ(plan_of("megatron_bridge", "LLAMA3_70B", "32000,bf16,,").pieces.tensor_pieces, 4)
       << "the row says nothing of overlap";
-  EXPECT_EQ(plan_of("megatron_bridge", "LLAMA3_70B", "32000,bf16,no overlap,").tensor_pieces, 1);
-  EXPECT_TRUE(plan_of("megatron_bridge", "Qwen3_235B_a22B", recipe).overlap_expert_parallel);
+  EXPECT_EQ(plan_of("megatron_bridge", "LLAMA3_70B", "32000,bf16,no overlap,").pieces.tensor_pieces,
+            1);
+  EXPECT_TRUE(plan_of("megatron_bridge", "Qwen3_235B_a22B", recipe).overlap.expert_parallel);
   EXPECT_FALSE(
       plan_of("megatron_bridge", "Qwen3_235B_a22B", "32000,bf16 (25.09: bf16),recipe dependent,")
-          .overlap_expert_parallel)
+          .overlap.expert_parallel)
       << "the release before";
   const ParallelPlan alone =
       recipe_run("megatron_bridge", "LLAMA3_8B", "1,1,64,1,1,none", recipe).experiment.plan;
-  EXPECT_EQ(alone.tensor_pieces, 1) << "one tensor rank";
-  EXPECT_TRUE(alone.overlap_parameters);
+  EXPECT_EQ(alone.pieces.tensor_pieces, 1) << "one tensor rank";
+  EXPECT_TRUE(alone.overlap.parameters);
 }
 
 TEST(TrainingRunTest, ExpertsAreDispatchedAndHiddenAsARowSays) {
@@ -1182,12 +1184,12 @@ TEST(TrainingRunTest, ExpertsAreDispatchedAndHiddenAsARowSays) {
                       "32000,bf16," + overlap + "," + metrics)
         .experiment.plan;
   };
-  EXPECT_EQ(plan_of("", "").dispatch, Dispatch::kTwoLevel);
-  EXPECT_EQ(plan_of("", "dispatcher=A2A;EDP=1").dispatch, Dispatch::kAllToAll);
-  EXPECT_EQ(plan_of("", "dispatcher=DeepEP").dispatch, Dispatch::kTwoLevel);
-  EXPECT_FALSE(plan_of("", "").overlap_expert_parallel);
-  EXPECT_TRUE(plan_of("+1f1b overlap", "").overlap_expert_parallel);
-  EXPECT_TRUE(plan_of("1f1b A2A overlap; offloading", "").overlap_expert_parallel);
+  EXPECT_EQ(plan_of("", "").experts.dispatch, Dispatch::kTwoLevel);
+  EXPECT_EQ(plan_of("", "dispatcher=A2A;EDP=1").experts.dispatch, Dispatch::kAllToAll);
+  EXPECT_EQ(plan_of("", "dispatcher=DeepEP").experts.dispatch, Dispatch::kTwoLevel);
+  EXPECT_FALSE(plan_of("", "").overlap.expert_parallel);
+  EXPECT_TRUE(plan_of("+1f1b overlap", "").overlap.expert_parallel);
+  EXPECT_TRUE(plan_of("1f1b A2A overlap; offloading", "").overlap.expert_parallel);
 }
 
 // Megatron pads vocabularies to 128 tokens for each tensor rank; a source may have one of its own.
@@ -1245,8 +1247,8 @@ TEST(TrainingRunTest, MaxTextCountsTheBatchOfAChip) {
         "full,bf16,1.0,\"" +
             metrics + "\"\n")));
     EXPECT_EQ(run.problem, "");
-    EXPECT_FALSE(run.experiment.plan.overlap_gradients) << "reduce-scatters of XLA on TPUs";
-    return run.experiment.plan.microbatch_size;
+    EXPECT_FALSE(run.experiment.plan.overlap.gradients) << "reduce-scatters of XLA on TPUs";
+    return run.experiment.plan.batch.microbatch_size;
   };
   EXPECT_EQ(microbatch("remat_policy=full;per_device_batch_size=3"), 6);
   EXPECT_EQ(microbatch("eval_per_device_batch_size=3"), 3);
@@ -1267,13 +1269,13 @@ TEST(TrainingRunTest, SomeSoftwareRecomputesWhatIsNeededAlone) {
   };
   const std::vector<KeptResult> last{KeptResult::kDown};
   const TrainingRun whole = plan_with("fms_fsdp", "full");
-  EXPECT_EQ(whole.experiment.plan.recompute, Recompute::kAllBut);
-  EXPECT_EQ(whole.experiment.plan.recompute_keep, last);
+  EXPECT_EQ(whole.experiment.plan.recomputing.kind, Recompute::kAllBut);
+  EXPECT_EQ(whole.experiment.plan.recomputing.keep, last);
   const TrainingRun guessed = plan_with("fms_fsdp", "selective AC (fraction of blocks not stated)");
   ASSERT_FALSE(guessed.recomputes.empty());
   EXPECT_EQ(guessed.recomputes.front().kind, Recompute::kAllBut);
   EXPECT_EQ(guessed.recomputes.front().keep, last);
-  EXPECT_EQ(plan_with("nemo", "full").experiment.plan.recompute, Recompute::kFull);
+  EXPECT_EQ(plan_with("nemo", "full").experiment.plan.recomputing.kind, Recompute::kFull);
 }
 
 // A chip as a table calls it becomes one of the catalog, in a cluster of its own, and computes in

@@ -29,11 +29,11 @@ constexpr Case kPlans[] = {{ScheduleName::kOneForwardOneBackward, 1, 4, 2, 0},
 
 StackStep step_of(const Case& plan) {
   StackStep step{.width = 512, .mlp_width = 2048, .layers = 8, .tokens = 256, .slice = {8}};
-  step.plan.pp = plan.pp;
-  step.plan.dp = plan.dp;
-  step.plan.zero = plan.zero;
-  step.plan.schedule = plan.schedule;
-  if (plan.chunks > 1) step.plan.chunks = plan.chunks;
+  step.plan.mesh.pp = plan.pp;
+  step.plan.mesh.dp = plan.dp;
+  step.plan.state.zero = plan.zero;
+  step.plan.pipeline.schedule = plan.schedule;
+  if (plan.chunks > 1) step.plan.pipeline.chunks = plan.chunks;
   step.microbatches = plan.pp == 1 ? 1 : 8;
   return step;
 }
@@ -50,10 +50,10 @@ Experiment experiment_of(const StackStep& step) {
                       .hidden = step.width,
                       .intermediate = step.mlp_width};
   experiment.cluster = {.name = "ring", .chip = ideal_v5p({8}).chip, .topology = ring};
-  experiment.plan.sequence = step.tokens;
-  experiment.plan.global_batch = step.plan.dp * step.microbatches;
-  experiment.plan.optimizer = Optimizer::kNone;
-  if (step.plan.zero < 3) experiment.plan.gradient_bucket_parameters = 1;
+  experiment.plan.batch.sequence = step.tokens;
+  experiment.plan.batch.global_batch = step.plan.mesh.dp * step.microbatches;
+  experiment.plan.training.optimizer = Optimizer::kNone;
+  if (step.plan.state.zero < 3) experiment.plan.messages.gradient_bucket_parameters = 1;
   return experiment;
 }
 
@@ -78,10 +78,10 @@ TEST(EntrancesTest, StepsAreAsManyAsThePlanNeeds) {
   EXPECT_EQ(steps(kPlans[1]), 2U) << "its bubble is between the steps";
   EXPECT_EQ(steps(kPlans[3]), 2U) << "gathers ahead of the next step";
   ParallelPlan ahead;
-  ahead.dp = 2;
-  ahead.overlap_parameters = true;
+  ahead.mesh.dp = 2;
+  ahead.overlap.parameters = true;
   EXPECT_EQ(steps_of(ahead), 2U);
-  ahead.dp = 1;
+  ahead.mesh.dp = 1;
   EXPECT_EQ(steps_of(ahead), 1U) << "nothing to gather";
 }
 

@@ -37,21 +37,22 @@ ModelSpec stack(std::int64_t layers) {
 
 ParallelPlan plan_of(std::int64_t tp, std::int64_t dp, std::int64_t pp) {
   ParallelPlan plan;
-  plan.tp = tp;
-  plan.dp = dp;
-  plan.pp = pp;
-  plan.global_batch = dp * (pp > 1 ? 8 : 1);
-  plan.sequence = 2048;
-  plan.gradient_bytes = 2;
-  plan.gradient_bucket_parameters = 1;
-  plan.optimizer = Optimizer::kNone;
+  plan.mesh.tp = tp;
+  plan.mesh.dp = dp;
+  plan.mesh.pp = pp;
+  plan.batch.global_batch = dp * (pp > 1 ? 8 : 1);
+  plan.batch.sequence = 2048;
+  plan.update.gradient_bytes = 2;
+  plan.messages.gradient_bucket_parameters = 1;
+  plan.training.optimizer = Optimizer::kNone;
   return plan;
 }
 
 // FSDP reduces layer by layer.
 void divide(ParallelPlan& plan, int zero) {
-  plan.zero = zero;
-  if (zero == 3) plan.gradient_bucket_parameters = ParallelPlan{}.gradient_bucket_parameters;
+  plan.state.zero = zero;
+  if (zero == 3)
+    plan.messages.gradient_bucket_parameters = ParallelPlan{}.messages.gradient_bucket_parameters;
 }
 
 Explanation explanation_of(const ModelSpec& model, const ParallelPlan& plan,
@@ -138,12 +139,12 @@ TEST(ExplainTest, PassesWithExpertsOnTheirOwnChipsAddUp) {
   model.vocabulary = 32000;
   model.experts = {.routed = 8, .per_token = 2, .intermediate = 8192};
   ParallelPlan plan;
-  plan.inference = Inference::kDecode;
-  plan.sequence_parallel = false;
-  plan.dp = plan.ffn_chips = 4;
-  plan.pass_microbatches = 2;
-  plan.global_batch = 64;
-  plan.context = 256;
+  plan.pass.inference = Inference::kDecode;
+  plan.tensor.sequence_parallel = false;
+  plan.mesh.dp = plan.pass.ffn_chips = 4;
+  plan.pass.pass_microbatches = 2;
+  plan.batch.global_batch = 64;
+  plan.pass.context = 256;
   complete_inference(model, plan);
   const Explanation explanation = explanation_of(model, plan, one_node(8, 10_GBps, 1us));
   double simulated = 0;
@@ -280,7 +281,7 @@ TEST(ExplainTest, SaysWhereDataParallelismIsComputeBound) {
   EXPECT_EQ(limit.actual, 2048);
   EXPECT_TRUE(limit.met);
   EXPECT_NE(limit.text.find("from 850; you have 2048"), std::string::npos) << limit.text;
-  plan.sequence = 512;
+  plan.batch.sequence = 512;
   EXPECT_FALSE(limit_of(explanation_of(stack(4), plan, ideal_v5p({4, 4, 4})), "E1").met);
 }
 
@@ -334,10 +335,10 @@ ModelSpec small_decoder() {
 // = 2,500. 2,048 of 4,096 tokens a chip hide 2048 / 2500 of what goes round.
 TEST(ExplainTest, AttentionHidesARotationAsFarAsItsTokensReach) {
   ParallelPlan plan = plan_of(1, 1, 1);
-  plan.cp = 2;
-  plan.sequence = 4096;
+  plan.mesh.cp = 2;
+  plan.batch.sequence = 4096;
   for (const ContextMode mode : {ContextMode::kZigzagRing, ContextMode::kUlysses}) {
-    plan.cp_mode = mode;
+    plan.tensor.cp_mode = mode;
     const Explanation explanation = explanation_of(small_decoder(), plan, one_node(2, 100_GBps));
     const ExplainedPart& exposed = part_named(explanation.parts, "exposed cp");
     double whole = 0;
@@ -359,7 +360,7 @@ TEST(ExplainTest, AttentionHidesARotationAsFarAsItsTokensReach) {
 // A stack of MLPs has no attention that could hide a rotation, and nothing to rotate.
 TEST(ExplainTest, StacksOfMlpsHaveContextRanksToo) {
   ParallelPlan plan = plan_of(1, 1, 1);
-  plan.cp = 2;
+  plan.mesh.cp = 2;
   EXPECT_NO_THROW(explanation_of(stack(2), plan, one_node(2, 100_GBps)));
 }
 
@@ -367,8 +368,8 @@ TEST(ExplainTest, StacksOfMlpsHaveContextRanksToo) {
 TEST(ExplainTest, UnevenStagesHoldWholeLayers) {
   ParallelPlan plan = plan_of(1, 2, 2);
   divide(plan, 3);
-  plan.layout = {1, 2};
-  plan.reshard_after_forward = false;
+  plan.pipeline.layout = {1, 2};
+  plan.state.reshard_after_forward = false;
   EXPECT_NO_THROW(explanation_of(stack(3), plan, one_node(4, 100_GBps)));
 }
 
@@ -376,9 +377,9 @@ TEST(ExplainTest, UnevenStagesHoldWholeLayers) {
 // token looks at all others, work is equal.
 TEST(ExplainTest, OnlyACausalRingNeedsTwiceTheTokensToHideItsRotation) {
   ParallelPlan plan = plan_of(1, 1, 1);
-  plan.cp = 2;
-  plan.sequence = 4096;
-  plan.cp_mode = ContextMode::kRing;
+  plan.mesh.cp = 2;
+  plan.batch.sequence = 4096;
+  plan.tensor.cp_mode = ContextMode::kRing;
   ModelSpec model = small_decoder();
   for (const bool causal : {true, false}) {
     model.causal = causal;
@@ -396,7 +397,7 @@ TEST(ExplainTest, ExpertsOfARankDecideWhereDataParallelismIsComputeBound) {
     return limit_of(explanation_of(model, plan, one_node(4, 100_GBps)), "E12").limit;
   };
   const double alone = limit();
-  plan.ep = 2;
+  plan.mesh.ep = 2;
   EXPECT_NEAR(limit(), alone / 2, 1e-6 * alone);
 }
 
@@ -407,7 +408,7 @@ TEST(ExplainTest, MemoryCountsWeightsInTheirOwnTypeAndExpertsByTheirOwnRanks) {
   model.experts = {.routed = 8, .per_token = 2, .intermediate = 1024};
   ParallelPlan plan = plan_of(1, 4, 1);
   divide(plan, 3);
-  plan.ep = 4;  // without replicas, experts are not gathered
+  plan.mesh.ep = 4;  // without replicas, experts are not gathered
   const Explanation explanation = explanation_of(model, plan, one_node(4, 100_GBps));
   const ExplainedPart& gathered = part_named(explanation.memory, "gathered parameters");
   const ExplainedPart& weights = part_named(explanation.memory, "parameters");

@@ -29,7 +29,7 @@ Outcome outcome(const std::string& model, const std::string& cluster, const std:
   const SimulatedStep& run = done.runs.front();
   return {.step_s = to_seconds(run.result.step_time),
           .fits = fits({experiment, hardware, done.graph, run.options, run.result, run.metrics}),
-          .layout = experiment.plan.layout};
+          .layout = experiment.plan.pipeline.layout};
 }
 
 // Never slower than equal stages, and fits where they do: models without and with experts, heads

@@ -22,10 +22,10 @@ Experiment experiment() {
   experiment.model.kv_heads = 2;
   experiment.model.head_dim = 4;
   experiment.model.vocabulary = 32;
-  experiment.plan.tp = 2;
-  experiment.plan.pp = 2;
-  experiment.plan.global_batch = 4;
-  experiment.plan.sequence = 10;
+  experiment.plan.mesh.tp = 2;
+  experiment.plan.mesh.pp = 2;
+  experiment.plan.batch.global_batch = 4;
+  experiment.plan.batch.sequence = 10;
   experiment.cluster.chip.set_peak(DataType::kBf16, Throughput(1e9));
   experiment.cluster.chip.set_peak(DataType::kFp8, Throughput(2e9));
   return experiment;
@@ -61,7 +61,7 @@ TEST(MetricsTest, FullAttentionCountsTwiceThePairs) {
 
 TEST(MetricsTest, ThePeakIsThatOfThePlansType) {
   Experiment fp8 = experiment();
-  fp8.plan.type = DataType::kFp8;
+  fp8.plan.precision.type = DataType::kFp8;
   const StepMetrics metrics = measure(fp8, one_millisecond());
   EXPECT_EQ(metrics.peak_per_chip, Throughput(2e9));
   EXPECT_DOUBLE_EQ(metrics.hardware_flops_utilization, 500'000 / (1e-3 * 4 * 2e9));

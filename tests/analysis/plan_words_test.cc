@@ -179,29 +179,29 @@ TEST(PlanWordsTest, AMachineHasItsCloudsNetwork) {
 TEST(PlanWordsTest, InterleavedHasSeveralChunks) {
   const TrainingRun open = run_with("pp,dp,schedule", "8,8,interleaved 1F1B");
   ASSERT_EQ(open.problem, "");
-  EXPECT_EQ(open.experiment.plan.schedule, ScheduleName::kInterleaved);
-  EXPECT_EQ(open.experiment.plan.chunks, 2);
+  EXPECT_EQ(open.experiment.plan.pipeline.schedule, ScheduleName::kInterleaved);
+  EXPECT_EQ(open.experiment.plan.pipeline.chunks, 2);
   EXPECT_EQ(std::ranges::count(open.assumed, "virtual_stages: 2"), 1);
 
   const ParallelPlan five = run_with("pp,dp,schedule,virtual_stages", "8,8,1F1B,5").experiment.plan;
-  EXPECT_EQ(five.schedule, ScheduleName::kInterleaved);
-  EXPECT_EQ(five.chunks, 5);
+  EXPECT_EQ(five.pipeline.schedule, ScheduleName::kInterleaved);
+  EXPECT_EQ(five.pipeline.chunks, 5);
 
   const ParallelPlan one =
       run_with("pp,dp,schedule,virtual_stages", "8,8,interleaved,1").experiment.plan;
-  EXPECT_EQ(one.schedule, ScheduleName::kOneForwardOneBackward);
+  EXPECT_EQ(one.pipeline.schedule, ScheduleName::kOneForwardOneBackward);
 
-  EXPECT_EQ(run_with("pp,dp,schedule", "8,8,DualPipeV").experiment.plan.schedule,
+  EXPECT_EQ(run_with("pp,dp,schedule", "8,8,DualPipeV").experiment.plan.pipeline.schedule,
             ScheduleName::kDualPipeV);
   const TrainingRun unknown = run_with("pp,dp,schedule", "8,8,a new one");
-  EXPECT_EQ(unknown.experiment.plan.schedule, ScheduleName::kOneForwardOneBackward);
+  EXPECT_EQ(unknown.experiment.plan.pipeline.schedule, ScheduleName::kOneForwardOneBackward);
   EXPECT_EQ(std::ranges::count(unknown.assumed, "schedule \"a new one\" is not known: 1F1B"), 1);
 }
 
 TEST(PlanWordsTest, AsynchronousTensorRanksCutAChunkForEach) {
   const std::string columns = "tp,dp,sequence_parallel,overlap";
-  EXPECT_EQ(run_with(columns, "8,8,True,FSDP + async TP").experiment.plan.tensor_chunks, 8);
-  EXPECT_EQ(run_with(columns, "8,8,True,FSDP + TP").experiment.plan.tensor_chunks, 1);
+  EXPECT_EQ(run_with(columns, "8,8,True,FSDP + async TP").experiment.plan.pieces.tensor_chunks, 8);
+  EXPECT_EQ(run_with(columns, "8,8,True,FSDP + TP").experiment.plan.pieces.tensor_chunks, 1);
 }
 
 TEST(PlanWordsTest, Adapters) {
@@ -234,18 +234,18 @@ TEST(PlanWordsTest, RecipesOfTuning) {
   const std::string columns = "dp,software,other_metrics";
   const ParallelPlan lora =
       run_with(columns, "64,NeMo 25.02,task=LoRA Performance").experiment.plan;
-  EXPECT_EQ(lora.lora_rank, 32);
-  EXPECT_EQ(lora.lora_modules, std::vector{AdapterPlace::kQkv});
-  EXPECT_EQ(lora.document_length, 200);
+  EXPECT_EQ(lora.training.lora_rank, 32);
+  EXPECT_EQ(lora.training.lora_modules, std::vector{AdapterPlace::kQkv});
+  EXPECT_EQ(lora.batch.document_length, 200);
   const ParallelPlan own = run_with(columns, "64,NeMo 25.02,LoRA r16 q+k+v+o+mlp").experiment.plan;
-  EXPECT_EQ(own.lora_rank, 16);
-  EXPECT_EQ(own.lora_modules, Adapters{}.places) << "the row's own, not the recipe's";
+  EXPECT_EQ(own.training.lora_rank, 16);
+  EXPECT_EQ(own.training.lora_modules, Adapters{}.places) << "the row's own, not the recipe's";
   const TrainingRun whole = run_with(columns, "64,NeMo 25.02,kind=SFT");
   EXPECT_EQ(whole.problem, "");
-  EXPECT_EQ(whole.experiment.plan.document_length, 200);
-  EXPECT_EQ(whole.experiment.plan.lora_rank, std::nullopt);
+  EXPECT_EQ(whole.experiment.plan.batch.document_length, 200);
+  EXPECT_EQ(whole.experiment.plan.training.lora_rank, std::nullopt);
   EXPECT_EQ(std::ranges::count(whole.assumed, "document_length: 200"), 1);
-  EXPECT_EQ(run_with(columns, "64,NeMo 25.02,").experiment.plan.document_length, 0);
+  EXPECT_EQ(run_with(columns, "64,NeMo 25.02,").experiment.plan.batch.document_length, 0);
 }
 
 // A source's own entry holds, unless the row names other software, or another release of it.
@@ -259,13 +259,15 @@ TEST(PlanWordsTest, SoftwareOfASource) {
     });
   };
   EXPECT_FALSE(assumes_none("x-sft-full-8,64,1,no,prime-rl,2026-01-15"));
-  EXPECT_EQ(run_with(columns, "x-sft-full-8,64,1,no,prime-rl,2026-01-15").experiment.plan.loss,
-            LossKernels::kSeparate);
-  EXPECT_EQ(run_with(columns, "x,64,1,no,prime-rl,").experiment.plan.loss, LossKernels::kFused);
+  EXPECT_EQ(
+      run_with(columns, "x-sft-full-8,64,1,no,prime-rl,2026-01-15").experiment.plan.kernels.loss,
+      LossKernels::kSeparate);
+  EXPECT_EQ(run_with(columns, "x,64,1,no,prime-rl,").experiment.plan.kernels.loss,
+            LossKernels::kFused);
   EXPECT_TRUE(assumes_none("x-sft-full-8,64,1,no,something else,"));
   // NeMo 25 transposes on Hopper.
-  EXPECT_TRUE(run_with(columns, "x,8,8,yes,NeMo,25.02").experiment.plan.transpose_operands);
-  EXPECT_TRUE(run_with(columns, "x,8,8,yes,NeMo,25.02").experiment.plan.gather_narrow);
+  EXPECT_TRUE(run_with(columns, "x,8,8,yes,NeMo,25.02").experiment.plan.narrow.transpose_operands);
+  EXPECT_TRUE(run_with(columns, "x,8,8,yes,NeMo,25.02").experiment.plan.narrow.gather_narrow);
 }
 
 // PyTorch's linear layers keep what was gathered for them, but under Hugging Face's Trainer, and
@@ -273,7 +275,7 @@ TEST(PlanWordsTest, SoftwareOfASource) {
 TEST(PlanWordsTest, DeepSpeedAloneKeepsGatheredWeights) {
   const std::string columns = "dp,tp,sequence_parallel,zero_stage,software";
   const auto saves = [&](const std::string& values) {
-    return readable_run(columns, values).experiment.plan.save_gathered;
+    return readable_run(columns, values).experiment.plan.buffers.save_gathered;
   };
   EXPECT_TRUE(saves("64,1,no,3,PyTorch 2.2 and DeepSpeed 0.14.2"));
   EXPECT_FALSE(saves("64,1,no,2,DeepSpeed"));
@@ -285,7 +287,7 @@ TEST(PlanWordsTest, DeepSpeedAloneKeepsGatheredWeights) {
 TEST(PlanWordsTest, TheOutermostUnitOfFsdpStays) {
   const std::string columns = "dp,tp,sequence_parallel,zero_stage,software";
   const auto keeps = [&](const std::string& values) {
-    return readable_run(columns, values).experiment.plan.keep_root;
+    return readable_run(columns, values).experiment.plan.buffers.keep_root;
   };
   EXPECT_TRUE(keeps("64,1,no,FSDP,transformers"));
   EXPECT_FALSE(keeps("64,1,no,0,transformers"));
@@ -296,7 +298,7 @@ TEST(PlanWordsTest, TheOutermostUnitOfFsdpStays) {
 TEST(PlanWordsTest, PrecisionAwareOptimizersNameTheirTypes) {
   const std::string columns = "dp,tp,sequence_parallel,dtype,other_metrics";
   const auto bytes = [&](const std::string& values) {
-    return readable_run(columns, values).experiment.plan.optimizer_bytes;
+    return readable_run(columns, values).experiment.plan.update.optimizer_bytes;
   };
   EXPECT_EQ(bytes("8,8,yes,bf16,step of 4 s"), 12);
   EXPECT_EQ(bytes("8,8,yes,bf16,use_precision_aware_optimizer"), 10);
@@ -315,7 +317,7 @@ TEST(PlanWordsTest, CheckpointsKnowTheKernelsOfTheirTime) {
         "step_time_s,software,release",
         "mine," + chip + ",8,llama3-8b,8192,8,8,FSDP2,per-op SAC,1,torchtitan," + release);
     EXPECT_EQ(run.problem, "");
-    return run.experiment.plan.recompute;
+    return run.experiment.plan.recomputing.kind;
   };
   EXPECT_EQ(recompute("B200", "2025-08"), Recompute::kAlternateMatmuls);
   EXPECT_EQ(recompute("H100", "2025-08"), Recompute::kAlternate);

@@ -242,8 +242,8 @@ TEST(RefineTest, OrdersAndMapsFillTheCluster) {
   const SearchPlace torus =
       place_of({"llama3-8b", "v5p-2x2x4", "global-batch=16,sequence=4096", "tp=4"});
   ParallelPlan plan = torus.base.plan;
-  plan.tp = 4;
-  plan.dp = 4;
+  plan.mesh.tp = 4;
+  plan.mesh.dp = 4;
   std::set<std::string> maps;
   std::set<std::string> orders;
   for (const PlanMoves& moves : moves_of(plan, torus.base.model, torus.places, {})) {
@@ -400,9 +400,9 @@ TEST(SearchTest, FewestChipsComeFirstAndThenTheFastest) {
 TEST(SearchTest, JudgesOnePlan) {
   const SearchPlace place = place_of(questions().front());
   ParallelPlan plan = place.base.plan;
-  plan.tp = 3;
+  plan.mesh.tp = 3;
   EXPECT_FALSE(judge_plan(place, plan, {}).problems.empty());
-  plan.tp = 8;
+  plan.mesh.tp = 8;
   const PlanVerdict verdict = judge_plan(place, plan, {});
   ASSERT_TRUE(verdict.found.has_value());
   EXPECT_LE(verdict.step_bound, verdict.found->step);

@@ -60,8 +60,8 @@ TEST(FieldsTest, EveryKeyIsAFieldAndEveryFieldAKeyOfOneGroup) {
 
 TEST(FieldsTest, AFieldWithoutARowIsFound) {
   FieldTable<ParallelPlan> table("Plan");
-  table.add("tp", &ParallelPlan::tp, {.help = "Ranks."});
-  table.add("colour", &ParallelPlan::cp, {.help = "Colour."});
+  table.add_inner("tp", &ParallelPlan::mesh, &Ranks::tp, {.help = "Ranks."});
+  table.add_inner("colour", &ParallelPlan::mesh, &Ranks::cp, {.help = "Colour."});
   const std::vector<std::string> lines = unmatched_fields(*file::Plan::descriptor(), table);
   const auto has = [&](const char* line) { return std::ranges::count(lines, line) == 1; };
   EXPECT_TRUE(has("Plan.dp has no row, so nothing reads it"));
@@ -128,8 +128,8 @@ TEST(FieldsTest, BatchIsAnotherNameOfGlobalBatch) {
   ProblemList problems;
   const ParallelPlan plan = to_plan(message, problems);
   EXPECT_TRUE(problems.empty());
-  EXPECT_EQ(plan.global_batch, 64);
-  EXPECT_EQ(plan.sequence, 1);
+  EXPECT_EQ(plan.batch.global_batch, 64);
+  EXPECT_EQ(plan.batch.sequence, 1);
   message.set_global_batch(32);
   to_plan(message, problems);
   EXPECT_EQ(problems.all().size(), 1U);
@@ -162,7 +162,7 @@ TEST(FieldsTest, AValueThatWasReportedIsNotReportedTwice) {
   ProblemList problems;
   const ParallelPlan plan = to_plan(message, problems);
   EXPECT_EQ(problems.all(), (std::vector<Problem>{{"plan.tp", "must be at least 1, is -3"}}));
-  EXPECT_EQ(plan.tp, 0) << "which later checks pass over";
+  EXPECT_EQ(plan.mesh.tp, 0) << "which later checks pass over";
 }
 
 TEST(FieldsTest, AStragglerIsGivenByARangeOfRanks) {

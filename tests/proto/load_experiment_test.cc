@@ -88,17 +88,17 @@ void expect_small(const Experiment& experiment) {
   EXPECT_EQ(torus.link_bandwidth, 50_GBps);
   EXPECT_EQ(torus.link_latency, 1us);
   const ParallelPlan& plan = experiment.plan;
-  EXPECT_EQ(plan.tp, 4);
-  EXPECT_EQ(plan.dp, 2);
-  EXPECT_EQ(plan.zero, 3);
-  EXPECT_EQ(plan.microbatch_size, 2);
-  EXPECT_EQ(plan.prefetch, 3);
-  EXPECT_TRUE(plan.overlap_tensor);
-  EXPECT_TRUE(plan.sequence_parallel) << "default";
-  EXPECT_EQ(plan.order[0], PlanAxis::kData);
-  ASSERT_EQ(plan.map.size(), 2U);
-  EXPECT_EQ(plan.map[1].axis, PlanAxis::kData);
-  EXPECT_EQ(plan.map[1].levels, std::vector<std::string>{"y"});
+  EXPECT_EQ(plan.mesh.tp, 4);
+  EXPECT_EQ(plan.mesh.dp, 2);
+  EXPECT_EQ(plan.state.zero, 3);
+  EXPECT_EQ(plan.batch.microbatch_size, 2);
+  EXPECT_EQ(plan.state.prefetch, 3);
+  EXPECT_TRUE(plan.pieces.overlap_tensor);
+  EXPECT_TRUE(plan.tensor.sequence_parallel) << "default";
+  EXPECT_EQ(plan.mesh.order[0], PlanAxis::kData);
+  ASSERT_EQ(plan.mesh.map.size(), 2U);
+  EXPECT_EQ(plan.mesh.map[1].axis, PlanAxis::kData);
+  EXPECT_EQ(plan.mesh.map[1].levels, std::vector<std::string>{"y"});
 }
 
 TEST_F(LoadExperimentTest, ReadsProtobufText) {
@@ -158,7 +158,7 @@ TEST_F(LoadExperimentTest, FlagsAloneAreAnExperiment) {
   EXPECT_EQ(std::get<DgxSuperPodSpec>(experiment.cluster.topology).nodes, 64);
   EXPECT_EQ(experiment.plan.ranks(), 512);
   EXPECT_EQ(experiment.plan.microbatches(), 64);  // 1024 / (16 x 1)
-  EXPECT_EQ(experiment.plan.zero, 1);
+  EXPECT_EQ(experiment.plan.state.zero, 1);
 }
 
 TEST_F(LoadExperimentTest, FlagsGoOverAnExperiment) {
@@ -167,8 +167,8 @@ TEST_F(LoadExperimentTest, FlagsGoOverAnExperiment) {
   source.plan = "dp=32";
   const Experiment experiment = load_experiment(source);
   EXPECT_EQ(experiment.cluster.name, "dgx-h100-64");
-  EXPECT_EQ(experiment.plan.tp, 2) << "still that of the file";
-  EXPECT_EQ(experiment.plan.dp, 32);
+  EXPECT_EQ(experiment.plan.mesh.tp, 2) << "still that of the file";
+  EXPECT_EQ(experiment.plan.mesh.dp, 32);
 }
 
 // The bytes held per parameter on one chip that has all of them: weight, gradient and optimizer
@@ -212,13 +212,13 @@ TEST_F(LoadExperimentTest, OverridesReachEveryPartOfTheExpandedExperiment) {
        "cluster.dgx_superpod.nic_bandwidth=100GB/s", "cluster.chip.peak[1].throughput=500TFLOPS",
        "plan.sequence_parallel=false", "name=other"}));
   EXPECT_EQ(experiment.name, "other");
-  EXPECT_EQ(experiment.plan.global_batch, 128);
+  EXPECT_EQ(experiment.plan.batch.global_batch, 128);
   EXPECT_EQ(experiment.cluster.chip.launch_overhead, 1us);
   EXPECT_EQ(experiment.model.layers, 16);
   EXPECT_EQ(experiment.model.hidden, 4096) << "still that of the catalog";
   EXPECT_EQ(std::get<DgxSuperPodSpec>(experiment.cluster.topology).nic_bandwidth, 100_GBps);
   EXPECT_EQ(experiment.cluster.chip.peak_of(DataType::kBf16), 500_TFLOPS);
-  EXPECT_FALSE(experiment.plan.sequence_parallel);
+  EXPECT_FALSE(experiment.plan.tensor.sequence_parallel);
 }
 
 TEST_F(LoadExperimentTest, AnOverrideMayNameAnotherCatalogEntry) {
@@ -272,14 +272,14 @@ TEST_F(LoadExperimentTest, APlanMayNameItsSoftware) {
   source = with_keys(source, "software=torchtitan-2025.03,zero=3");
   Experiment experiment = load_experiment(source);
   EXPECT_EQ(experiment.plan.software, "torchtitan-2025.03");
-  EXPECT_EQ(experiment.plan.loss, LossKernels::kSeparate);
-  EXPECT_TRUE(experiment.plan.shared_master);
-  EXPECT_EQ(experiment.plan.attention_library, AttentionLibrary::kFlash2);
+  EXPECT_EQ(experiment.plan.kernels.loss, LossKernels::kSeparate);
+  EXPECT_TRUE(experiment.plan.buffers.shared_master);
+  EXPECT_EQ(experiment.plan.kernels.attention_library, AttentionLibrary::kFlash2);
 
   source.software += ",loss=fused,attention_library=cudnn";
   experiment = load_experiment(source);
-  EXPECT_EQ(experiment.plan.loss, LossKernels::kFused) << "what is given goes first";
-  EXPECT_EQ(experiment.plan.attention_library, AttentionLibrary::kCudnn);
+  EXPECT_EQ(experiment.plan.kernels.loss, LossKernels::kFused) << "what is given goes first";
+  EXPECT_EQ(experiment.plan.kernels.attention_library, AttentionLibrary::kCudnn);
 
   source = with_keys(source, "software=megatron-core-simumax");
   source.overrides = {"cluster.chip.catalog=b200"};
@@ -292,15 +292,15 @@ TEST_F(LoadExperimentTest, APlanMayNameItsSoftware) {
   source.overrides.clear();
 
   source = with_keys(source, "software=nemo,zero=1");
-  EXPECT_EQ(load_experiment(source).plan.gradient_bucket_parameters, 134'217'728);
+  EXPECT_EQ(load_experiment(source).plan.messages.gradient_bucket_parameters, 134'217'728);
   source = with_keys(source, "software=nemo,zero=3");  // FSDP reduces layer by layer
-  EXPECT_EQ(load_experiment(source).plan.gradient_bucket_parameters, std::nullopt);
+  EXPECT_EQ(load_experiment(source).plan.messages.gradient_bucket_parameters, std::nullopt);
   source = with_keys(source, "software=megatron-lm-2023,dp=2,pp=2,zero=1");
-  EXPECT_TRUE(load_experiment(source).plan.batch_p2p);
-  EXPECT_FALSE(load_experiment(source).plan.overlap_gradients);
+  EXPECT_TRUE(load_experiment(source).plan.messages.batch_p2p);
+  EXPECT_FALSE(load_experiment(source).plan.overlap.gradients);
   source = with_keys(source, "software=megatron-lm-2023,pp=1,zero=2");  // ZeRO-2 always overlaps
-  EXPECT_FALSE(load_experiment(source).plan.batch_p2p);
-  EXPECT_TRUE(load_experiment(source).plan.overlap_gradients);
+  EXPECT_FALSE(load_experiment(source).plan.messages.batch_p2p);
+  EXPECT_TRUE(load_experiment(source).plan.overlap.gradients);
   source = with_keys(source, "software=torchtitan-1999");
   const auto problems = problems_of(source);
   ASSERT_EQ(problems.size(), 1U);
@@ -348,27 +348,29 @@ TEST_F(LoadExperimentTest, SoftwareOfATimeHasItsOwnUnitsAndCheckpoints) {
         source, "dp=8,global_batch=8,sequence=1024,recompute=alternate,software=" + software);
     return load_experiment(source).plan;
   };
-  EXPECT_TRUE(plan_on("dgx-b200-8", "torchtitan-2025.07").keep_root);
-  EXPECT_FALSE(plan_on("dgx-b200-8", "torchtitan").keep_root);
-  EXPECT_EQ(plan_on("dgx-b200-8", "torchtitan-2025.11").recompute, Recompute::kAlternateMatmuls);
-  EXPECT_EQ(plan_on("dgx-h100-8", "torchtitan-2025.11").recompute, Recompute::kAlternate);
-  EXPECT_EQ(plan_on("dgx-b200-8", "torchtitan").recompute, Recompute::kAlternate);
+  EXPECT_TRUE(plan_on("dgx-b200-8", "torchtitan-2025.07").buffers.keep_root);
+  EXPECT_FALSE(plan_on("dgx-b200-8", "torchtitan").buffers.keep_root);
+  EXPECT_EQ(plan_on("dgx-b200-8", "torchtitan-2025.11").recomputing.kind,
+            Recompute::kAlternateMatmuls);
+  EXPECT_EQ(plan_on("dgx-h100-8", "torchtitan-2025.11").recomputing.kind, Recompute::kAlternate);
+  EXPECT_EQ(plan_on("dgx-b200-8", "torchtitan").recomputing.kind, Recompute::kAlternate);
 }
 
 TEST_F(LoadExperimentTest, SoftwareHasKeysOfItsOwnForAChip) {
   ExperimentSource source = from("llama3-8b-dgx-h100-8");
   source = with_keys(source, "software=nemo-25");
-  EXPECT_TRUE(load_experiment(source).plan.transpose_operands);
+  EXPECT_TRUE(load_experiment(source).plan.narrow.transpose_operands);
   source = with_keys(source, "software=nemo-25,transpose_operands=false");
-  EXPECT_FALSE(load_experiment(source).plan.transpose_operands) << "what is given goes first";
+  EXPECT_FALSE(load_experiment(source).plan.narrow.transpose_operands)
+      << "what is given goes first";
   ExperimentSource other;
   other.model = "llama3-8b";
   other.cluster = "dgx-b200-8";
   other = with_keys(other, "dp=8,global_batch=8,sequence=1024,software=nemo-25");
-  EXPECT_FALSE(load_experiment(other).plan.transpose_operands);
+  EXPECT_FALSE(load_experiment(other).plan.narrow.transpose_operands);
   other.cluster = "nvlink-gh200-4";
   other = with_keys(other, "dp=4,global_batch=8,sequence=1024,software=nemo-25");
-  EXPECT_TRUE(load_experiment(other).plan.transpose_operands);
+  EXPECT_TRUE(load_experiment(other).plan.narrow.transpose_operands);
 }
 
 // The plan gives the margin, the chip gives the units.

@@ -58,7 +58,7 @@ double kept(const Configuration& configuration, const Saving& saving) {
           .block(0);
   if (saving.full) return static_cast<double>(layer.ops.front().saved.value());
   ParallelPlan plan;
-  if (saving.selective) plan.recompute = Recompute::kSelective;
+  if (saving.selective) plan.recomputing.kind = Recompute::kSelective;
   return static_cast<double>(kept(recomputed_ops(layer, plan)).value());
 }
 

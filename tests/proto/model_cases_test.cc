@@ -166,13 +166,13 @@ struct Accounting {
 State state(int zero, std::int64_t replicas, Accounting bytes = {}, std::int64_t tensor = 1) {
   ModelSpec model = made_up(2, 512, 2048, 8, 8, 64, 1024);
   ParallelPlan plan;
-  plan.zero = zero;
-  plan.dp = replicas;
-  plan.tp = tensor;
-  plan.global_batch = replicas;
-  plan.sequence = 64;
-  plan.gradient_bytes = bytes.gradient;
-  plan.optimizer_bytes = bytes.optimizer;
+  plan.state.zero = zero;
+  plan.mesh.dp = replicas;
+  plan.mesh.tp = tensor;
+  plan.batch.global_batch = replicas;
+  plan.batch.sequence = 64;
+  plan.update.gradient_bytes = bytes.gradient;
+  plan.update.optimizer_bytes = bytes.optimizer;
   const Cluster cluster = one_node(static_cast<int>(replicas * tensor), Bandwidth(1e9));
   EXPECT_EQ(check(plan, model, cluster.places), std::vector<Problem>{});
   const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
@@ -190,11 +190,11 @@ constexpr Accounting kTwelve{.gradient = 2, .optimizer = 8};  // no fp32 weight
 double zero3_bytes(std::int64_t replicas) {
   const ModelSpec model = made_up(2, 512, 2048, 8, 8, 64, 1024);
   ParallelPlan plan;
-  plan.zero = 3;
-  plan.dp = replicas;
-  plan.global_batch = replicas;
-  plan.sequence = 64;
-  plan.gradient_bytes = 2;
+  plan.state.zero = 3;
+  plan.mesh.dp = replicas;
+  plan.batch.global_batch = replicas;
+  plan.batch.sequence = 64;
+  plan.update.gradient_bytes = 2;
   const Cluster cluster = one_node(static_cast<int>(replicas), Bandwidth(1e9));
   const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
   return number(graph.planned_bytes.value()[static_cast<std::size_t>(Axis::kData)].value()) /

@@ -35,8 +35,8 @@ ModelSpec shortened(ModelSpec model) {
 void run(const ModelSpec& model, ParallelPlan plan, const std::string& what) {
   SCOPED_TRACE(model.name + ", " + what);
   static const Cluster cluster = one_node(kChips, 100_GBps);
-  plan.sequence = 512;
-  plan.global_batch = 2 * plan.dp;
+  plan.batch.sequence = 512;
+  plan.batch.global_batch = 2 * plan.mesh.dp;
   const std::vector<Problem> problems = check(plan, model, cluster.places);
   ASSERT_TRUE(problems.empty()) << problems.front().field << ": " << problems.front().message;
   const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
@@ -47,10 +47,10 @@ void run(const ModelSpec& model, ParallelPlan plan, const std::string& what) {
 void run_pass(const ModelSpec& model, Inference inference, ParallelPlan plan) {
   SCOPED_TRACE(model.name + ", " + std::string(name_of(inference)));
   static const Cluster cluster = one_node(kChips, 100_GBps);
-  plan.inference = inference;
-  plan.global_batch = 2 * plan.dp;
-  plan.sequence = inference == Inference::kPrefill ? 64 : 0;
-  plan.context = inference == Inference::kPrefill ? 0 : 300;
+  plan.pass.inference = inference;
+  plan.batch.global_batch = 2 * plan.mesh.dp;
+  plan.batch.sequence = inference == Inference::kPrefill ? 64 : 0;
+  plan.pass.context = inference == Inference::kPrefill ? 0 : 300;
   complete_inference(model, plan);
   const std::vector<Problem> problems = check(plan, model, cluster.places);
   const auto of_the_model = std::ranges::find(problems, "inference", &Problem::field);
@@ -64,8 +64,8 @@ void run_pass(const ModelSpec& model, Inference inference, ParallelPlan plan) {
 std::int64_t tensor_ranks(const ModelSpec& model) {
   for (std::int64_t tp = kChips; tp > 1; tp /= 2) {
     ParallelPlan plan;
-    plan.tp = tp;
-    plan.sequence = 512;
+    plan.mesh.tp = tp;
+    plan.batch.sequence = 512;
     if (check(plan, model, one_node(static_cast<int>(tp), 100_GBps).places).empty()) return tp;
   }
   return 1;
@@ -75,31 +75,31 @@ TEST(ModelFamiliesTest, EveryModelRunsUnderEveryPlan) {
   for (const std::string& name : list(CatalogKind::kModel)) {
     const ModelSpec model = shortened(load_model(name));
     ParallelPlan sharded;
-    sharded.dp = kChips;
-    sharded.zero = 3;
-    sharded.recompute = Recompute::kFull;
+    sharded.mesh.dp = kChips;
+    sharded.state.zero = 3;
+    sharded.recomputing.kind = Recompute::kFull;
     run(model, sharded, "FSDP");
     ParallelPlan tensor;
-    tensor.tp = tensor_ranks(model);
-    tensor.dp = kChips / tensor.tp;
-    run(model, tensor, "tp " + std::to_string(tensor.tp));
+    tensor.mesh.tp = tensor_ranks(model);
+    tensor.mesh.dp = kChips / tensor.mesh.tp;
+    run(model, tensor, "tp " + std::to_string(tensor.mesh.tp));
     ParallelPlan pipeline;
-    pipeline.pp = std::min<std::int64_t>(4, model.layers);
-    pipeline.dp = kChips / pipeline.pp;
+    pipeline.mesh.pp = std::min<std::int64_t>(4, model.layers);
+    pipeline.mesh.dp = kChips / pipeline.mesh.pp;
     // Weights that layers of the whole model share are on one stage.
-    if (model.layers % pipeline.pp == 0 && model.shared.blocks == 0) {
+    if (model.layers % pipeline.mesh.pp == 0 && model.shared.blocks == 0) {
       run(model, pipeline, "pipeline");
     }
     if (model.mixer_pattern.find('X') == std::string::npos) {
       ParallelPlan context;
-      context.cp = 4;
-      context.dp = 2;
-      context.cp_mode = ContextMode::kAllGather;
+      context.mesh.cp = 4;
+      context.mesh.dp = 2;
+      context.tensor.cp_mode = ContextMode::kAllGather;
       run(model, context, "cp 4");
     }
     if (model.experts.routed % kChips != 0 || model.experts.routed == 0) continue;
     ParallelPlan experts;
-    experts.dp = experts.ep = kChips;
+    experts.mesh.dp = experts.mesh.ep = kChips;
     run(model, experts, "ep 8");
   }
 }
@@ -109,20 +109,20 @@ TEST(ModelFamiliesTest, EveryModelRunsPassesOfInference) {
     const ModelSpec model = shortened(load_model(name));
     for (const Inference inference : {Inference::kPrefill, Inference::kDecode}) {
       ParallelPlan tensor;
-      tensor.tp = tensor_ranks(model);
-      tensor.dp = kChips / tensor.tp;
+      tensor.mesh.tp = tensor_ranks(model);
+      tensor.mesh.dp = kChips / tensor.mesh.tp;
       for (const bool divides : {false, true}) {
-        tensor.sequence_parallel = divides;
+        tensor.tensor.sequence_parallel = divides;
         run_pass(model, inference, tensor);
       }
       ParallelPlan data;
-      data.dp = kChips;
-      if (model.experts.routed % kChips == 0 && model.experts.routed > 0) data.ep = kChips;
+      data.mesh.dp = kChips;
+      if (model.experts.routed % kChips == 0 && model.experts.routed > 0) data.mesh.ep = kChips;
       run_pass(model, inference, data);
       ParallelPlan pipeline;
-      pipeline.pp = std::min<std::int64_t>(4, model.layers);
-      pipeline.dp = kChips / pipeline.pp;
-      if (model.layers % pipeline.pp == 0 && model.shared.blocks == 0) {
+      pipeline.mesh.pp = std::min<std::int64_t>(4, model.layers);
+      pipeline.mesh.dp = kChips / pipeline.mesh.pp;
+      if (model.layers % pipeline.mesh.pp == 0 && model.shared.blocks == 0) {
         run_pass(model, inference, pipeline);
       }
     }
@@ -131,11 +131,11 @@ TEST(ModelFamiliesTest, EveryModelRunsPassesOfInference) {
     });
     if (!keeps_tokens_only) continue;
     ParallelPlan context;
-    context.cp = 4;
-    context.dp = 2;
+    context.mesh.cp = 4;
+    context.mesh.dp = 2;
     for (const ContextMode mode :
          {ContextMode::kAllGather, ContextMode::kZigzagRing, ContextMode::kRing}) {
-      context.cp_mode = mode;
+      context.tensor.cp_mode = mode;
       run_pass(model, Inference::kPrefill, context);
     }
   }

@@ -69,7 +69,7 @@ TEST(PassTimesTest, PassesThatChooseTheirDispatchToo) {
     const Experiment experiment = load_experiment(
         with_keys({.model = "deepseek-v2-lite", .cluster = cluster, .library = "sglang-0.5-hopper"},
                   std::string("inference=decode,batch=16,context=100,") + ranks));
-    ASSERT_EQ(experiment.plan.dispatch, Dispatch::kAuto);
+    ASSERT_EQ(experiment.plan.experts.dispatch, Dispatch::kAuto);
     EXPECT_LT(worst_error(experiment), 0.005) << cluster;
   }
 }

@@ -112,9 +112,12 @@ TEST(PublishedFiguresTest, SmallerStandInsHaveReplicasAsLong) {
     const std::string name(smaller.experiment);
     const ParallelPlan whole = load_experiment(named(name)).plan;
     ParallelPlan part = experiment_to_run(name).plan;
-    EXPECT_EQ(part.global_batch * whole.dp, whole.global_batch * part.dp) << name;
-    EXPECT_LT(part.dp, whole.dp) << name;
-    EXPECT_EQ(part.tp * part.cp * part.pp, whole.tp * whole.cp * whole.pp) << name;
+    EXPECT_EQ(part.batch.global_batch * whole.mesh.dp, whole.batch.global_batch * part.mesh.dp)
+        << name;
+    EXPECT_LT(part.mesh.dp, whole.mesh.dp) << name;
+    EXPECT_EQ(part.mesh.tp * part.mesh.cp * part.mesh.pp,
+              whole.mesh.tp * whole.mesh.cp * whole.mesh.pp)
+        << name;
   }
 }
 

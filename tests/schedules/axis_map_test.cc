@@ -27,12 +27,12 @@ using enum PlanAxis;
 
 ParallelPlan plan_of(std::int64_t tp, std::int64_t cp, std::int64_t dp, std::int64_t pp) {
   ParallelPlan plan;
-  plan.tp = tp;
-  plan.cp = cp;
-  plan.dp = dp;
-  plan.pp = pp;
-  plan.global_batch = dp * pp;
-  plan.sequence = 128;
+  plan.mesh.tp = tp;
+  plan.mesh.cp = cp;
+  plan.mesh.dp = dp;
+  plan.mesh.pp = pp;
+  plan.batch.global_batch = dp * pp;
+  plan.batch.sequence = 128;
   return plan;
 }
 
@@ -59,11 +59,11 @@ std::vector<std::uint32_t> group(const ParallelPlan& plan, const Places& places,
 TEST(AxisMapTest, LevelsOfAnAxisAreFilledInnermostFirst) {
   const Cluster cluster = torus_of({4, 2, 3}, 1_GBps, {}, {true, false, true});
   ParallelPlan plan = plan_of(4, 1, 6, 1);
-  plan.map = {{kTensor, {"x"}}, {kData, {"y", "z"}}};
+  plan.mesh.map = {{kTensor, {"x"}}, {kData, {"y", "z"}}};
   ASSERT_EQ(problems(plan, cluster.places), std::vector<Problem>{});
   EXPECT_EQ(group(plan, cluster.places, kTensor), (std::vector<std::uint32_t>{0, 1, 2, 3}));
   EXPECT_EQ(group(plan, cluster.places, kData), (std::vector<std::uint32_t>{0, 4, 8, 12, 16, 20}));
-  plan.map = {{kTensor, {"x"}}, {kData, {"z", "y"}}};
+  plan.mesh.map = {{kTensor, {"x"}}, {kData, {"z", "y"}}};
   ASSERT_EQ(problems(plan, cluster.places), std::vector<Problem>{});
   EXPECT_EQ(group(plan, cluster.places, kData), (std::vector<std::uint32_t>{0, 8, 16, 4, 12, 20}));
 }
@@ -82,9 +82,9 @@ TEST(AxisMapTest, AMappedAxisIsItsLevelInEveryOrder) {
   do {
     do {
       ParallelPlan plan = base;
-      plan.order = order;
+      plan.mesh.order = order;
       for (std::size_t axis = 0; axis < kPlanAxes; ++axis) {
-        plan.map.push_back({static_cast<PlanAxis>(axis), {places.levels[levels[axis]].name}});
+        plan.mesh.map.push_back({static_cast<PlanAxis>(axis), {places.levels[levels[axis]].name}});
       }
       ASSERT_EQ(problems(plan, places), std::vector<Problem>{});
       const std::vector<std::uint32_t> chips = place_ranks(plan, places);
@@ -103,12 +103,12 @@ TEST(AxisMapTest, AMappedAxisIsItsLevelInEveryOrder) {
 TEST(AxisMapTest, OtherAxesShareTheRemainingLevelsInOrder) {
   const Places places = torus_of({2, 4, 2}, 1_GBps, {}, {false, true, false}).places;
   ParallelPlan plan = plan_of(2, 1, 2, 4);
-  plan.map = {{kData, {"x"}}};
+  plan.mesh.map = {{kData, {"x"}}};
   ASSERT_EQ(problems(plan, places), std::vector<Problem>{});
   EXPECT_EQ(group(plan, places, kTensor), (std::vector<std::uint32_t>{0, 2})) << "next on y";
   EXPECT_EQ(group(plan, places, kPipeline), (std::vector<std::uint32_t>{0, 4, 8, 12}))
       << "every second of y, then z";
-  plan.order = {kPipeline, kTensor, kContext, kData};
+  plan.mesh.order = {kPipeline, kTensor, kContext, kData};
   EXPECT_EQ(group(plan, places, kPipeline), (std::vector<std::uint32_t>{0, 2, 4, 6})) << "y";
   EXPECT_EQ(group(plan, places, kTensor), (std::vector<std::uint32_t>{0, 8})) << "z";
 }
@@ -118,10 +118,10 @@ TEST(AxisMapTest, LevelsOfSwitchesToo) {
   spec.nodes = 4;
   const Places places = cluster_of(spec).places;
   ParallelPlan plan = plan_of(1, 1, 8, 4);
-  plan.map = {{kPipeline, {"node"}}, {kData, {"gpu"}}};
+  plan.mesh.map = {{kPipeline, {"node"}}, {kData, {"gpu"}}};
   ASSERT_EQ(problems(plan, places), std::vector<Problem>{});
   EXPECT_EQ(group(plan, places, kPipeline), (std::vector<std::uint32_t>{0, 8, 16, 24}));
-  plan.map = {{kPipeline, {"scalable_unit"}}};
+  plan.mesh.map = {{kPipeline, {"scalable_unit"}}};
   EXPECT_TRUE(mentions(problems(plan, places), "map.pp",
                        "names level 'scalable_unit', but the cluster has gpu (8), node (4)"));
 }
@@ -139,7 +139,7 @@ TEST(AxisMapTest, GroupsHaveTheShapeOfTheirLevels) {
   ParallelPlan plan = plan_of(4, 1, 8, 1);
   EXPECT_EQ(shape(plan, kData), (std::vector<GroupDimension>{ring, line}));
   for (const std::vector<std::string>& levels : {std::vector<std::string>{"x", "z"}, {"z", "x"}}) {
-    plan.map = {{kData, levels}};
+    plan.mesh.map = {{kData, levels}};
     EXPECT_EQ(shape(plan, kData), (std::vector<GroupDimension>{ring, line}));
     EXPECT_EQ(shape(plan, kTensor), (std::vector<GroupDimension>{ring})) << "y";
   }
@@ -151,7 +151,7 @@ TEST(AxisMapTest, EachAxisUsesTheLinksOfItsLevels) {
   const Cluster cluster = torus_of({4, 2}, 1_GBps, {}, {true, false});
   ParallelPlan plan = plan_of(2, 1, 4, 1);
   const auto bytes_on = [&](std::initializer_list<AxisMapping> map, Axis axis) {
-    plan.map = map;
+    plan.mesh.map = map;
     const OpGraph graph = lower(small_model(4), plan, cluster.places, cluster.chip, {});
     const SimulationResult result = simulate(graph, cluster, {});
     std::array<double, 2> on_level{};
@@ -178,11 +178,11 @@ TEST(AxisMapTest, EachAxisUsesTheLinksOfItsLevels) {
 TEST(AxisMapTest, FewerRanksThanChipsLeaveTheLastOnesIdle) {
   const Places places = torus_of({2, 4}, 1_GBps, {}, {false, true}).places;
   ParallelPlan plan = plan_of(2, 1, 3, 1);
-  plan.allow_idle_chips = true;
-  plan.map = {{kTensor, {"x"}}};
+  plan.mesh.allow_idle_chips = true;
+  plan.mesh.map = {{kTensor, {"x"}}};
   ASSERT_EQ(problems(plan, places), std::vector<Problem>{});
   EXPECT_EQ(place_ranks(plan, places), (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5}));
-  plan.map = {{kData, {"y"}}};
+  plan.mesh.map = {{kData, {"y"}}};
   EXPECT_TRUE(mentions(problems(plan, places), "map.dp", "its levels have 4 places, but dp is 3"));
 }
 

@@ -51,8 +51,8 @@ TEST(BalancedLayoutTest, NoOtherDivisionIsBetter) {
 // longest stage has 9 layers this is the most even one: the last has 6 + 2.4, not 5 + 2.4.
 TEST(BalancedLayoutTest, TheLastStageHasFewerLayers) {
   ParallelPlan plan;
-  plan.pp = 4;
-  plan.sequence = 4096;
+  plan.mesh.pp = 4;
+  plan.batch.sequence = 4096;
   EXPECT_EQ(balanced_layout(plan, llama3_8b()), (Sizes{8, 9, 9, 6}));
 }
 
@@ -61,10 +61,10 @@ TEST(BalancedLayoutTest, TheLastStageHasFewerLayers) {
 // 4. Stage s is chunk s / 4 of rank s % 4.
 TEST(BalancedLayoutTest, TheSumOfARankCounts) {
   ParallelPlan plan;
-  plan.pp = 4;
-  plan.chunks = 2;
-  plan.schedule = ScheduleName::kInterleaved;
-  plan.sequence = 4096;
+  plan.mesh.pp = 4;
+  plan.pipeline.chunks = 2;
+  plan.pipeline.schedule = ScheduleName::kInterleaved;
+  plan.batch.sequence = 4096;
   const Sizes layout = balanced_layout(plan, llama3_8b());
   ASSERT_EQ(layout.size(), 8U);
   Sizes ranks(4, 0);
@@ -75,9 +75,9 @@ TEST(BalancedLayoutTest, TheSumOfARankCounts) {
 
 TEST(BalancedLayoutTest, EvenStagesDifferByOneAndTheLastIsNoneOfTheLonger) {
   ParallelPlan plan;
-  plan.pp = 5;
+  plan.mesh.pp = 5;
   EXPECT_EQ(even_layout(plan, llama3_8b()), (Sizes{6, 6, 7, 7, 6}));
-  plan.pp = 8;
+  plan.mesh.pp = 8;
   EXPECT_EQ(even_layout(plan, llama3_8b()), Sizes(8, 4));
 }
 

@@ -19,12 +19,12 @@ Places racks(std::uint32_t count, std::uint32_t chips = 72) {
 
 ParallelPlan plan_of(std::int64_t tp, std::int64_t dp, std::int64_t pp) {
   ParallelPlan plan;
-  plan.tp = tp;
-  plan.dp = dp;
-  plan.pp = pp;
-  plan.global_batch = dp * pp;
-  plan.sequence = 128;
-  plan.allow_idle_chips = true;
+  plan.mesh.tp = tp;
+  plan.mesh.dp = dp;
+  plan.mesh.pp = pp;
+  plan.batch.global_batch = dp * pp;
+  plan.batch.sequence = 128;
+  plan.mesh.allow_idle_chips = true;
   return plan;
 }
 
@@ -50,14 +50,14 @@ TEST(DomainShareTest, ARunInOneDomainStaysThere) {
 TEST(DomainShareTest, StagesNeedNoEvenShare) {
   EXPECT_EQ(domain_share(plan_of(4, 1, 3), racks(2, 8)), 8);
   ParallelPlan inner = plan_of(2, 4, 2);
-  inner.order = {PlanAxis::kTensor, PlanAxis::kPipeline, PlanAxis::kData, PlanAxis::kContext};
+  inner.mesh.order = {PlanAxis::kTensor, PlanAxis::kPipeline, PlanAxis::kData, PlanAxis::kContext};
   EXPECT_EQ(domain_share(inner, racks(4, 6)), 4) << "replicas are 4 ranks apart";
 }
 
 TEST(DomainShareTest, GroupsOfExpertsAreEvenToo) {
   ParallelPlan plan = plan_of(1, 96, 1);  // 48 in each of two racks
   EXPECT_EQ(domain_share(plan, racks(2)), 48);
-  plan.ep = 32;
+  plan.mesh.ep = 32;
   EXPECT_EQ(domain_share(plan, racks(2)), 72) << "48 cuts a group of 32; 32 needs three racks";
   EXPECT_EQ(domain_share(plan, racks(3)), 32);
 }
@@ -72,11 +72,11 @@ TEST(DomainShareTest, RanksLieInTheFirstChipsOfEachDomain) {
 
 TEST(DomainShareTest, APlanMaySayHowMany) {
   ParallelPlan plan = plan_of(4, 16, 1);
-  plan.chips_per_domain = 32;
+  plan.mesh.chips_per_domain = 32;
   EXPECT_EQ(place_ranks(plan, racks(2))[32], 72U);
   EXPECT_EQ(check(plan, small_model(4), racks(2)), std::vector<Problem>{});
   const auto says = [&plan](std::int64_t chips, const Places& places, const char* text) {
-    plan.chips_per_domain = chips;
+    plan.mesh.chips_per_domain = chips;
     const std::vector<Problem> found = check(plan, small_model(4), places);
     return std::ranges::any_of(found, [text](const Problem& problem) {
       return problem.field == "chips_per_domain" && problem.message.find(text) != std::string::npos;
@@ -87,7 +87,7 @@ TEST(DomainShareTest, APlanMaySayHowMany) {
   Places torus = racks(2);
   torus.levels[0] = {.name = "x", .size = 72, .kind = LevelKind::kTorusAxis};
   EXPECT_TRUE(says(32, torus, "no domains"));
-  plan.map = {{PlanAxis::kData, {"rack"}}};
+  plan.mesh.map = {{PlanAxis::kData, {"rack"}}};
   EXPECT_TRUE(says(32, racks(2), "map says where ranks lie"));
 }
 

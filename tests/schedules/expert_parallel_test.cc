@@ -30,10 +30,10 @@ ModelSpec small_experts() {
 // 4 micro-batches of 256 tokens on each rank.
 ParallelPlan plan_of(std::int64_t ep) {
   ParallelPlan plan;
-  plan.dp = ep;
-  plan.ep = ep;
-  plan.global_batch = ep * 4;
-  plan.sequence = 256;
+  plan.mesh.dp = ep;
+  plan.mesh.ep = ep;
+  plan.batch.global_batch = ep * 4;
+  plan.batch.sequence = 256;
   return plan;
 }
 
@@ -75,7 +75,7 @@ constexpr double kEachWay = 2 * 4 * 4;        // all-to-alls: forward and backwa
 // have for its neighbour on to it.
 TEST(ExpertParallelTest, TwoLevelsSendACopyForEachNode) {
   ParallelPlan plan = plan_of(4);
-  plan.dispatch = Dispatch::kTwoLevel;
+  plan.experts.dispatch = Dispatch::kTwoLevel;
   for (const Granularity granularity : {Granularity::kPipelined, Granularity::kStepped}) {
     const SimulationResult result =
         run(small_experts(), plan, nodes_of(2, 2), {.granularity = granularity});
@@ -87,7 +87,7 @@ TEST(ExpertParallelTest, TwoLevelsSendACopyForEachNode) {
 // One copy of a token for each rank of the node that has any of its experts, not one for each.
 TEST(ExpertParallelTest, TwoLevelsInOneNodeSendACopyForEachRank) {
   ParallelPlan plan = plan_of(4);
-  plan.dispatch = Dispatch::kTwoLevel;
+  plan.experts.dispatch = Dispatch::kTwoLevel;
   const SimulationResult result = run(small_experts(), plan, one_node(4, 100_GBps));
   EXPECT_NEAR(sent_by_experts(result) / (4 * 256 * kToken * 3 * 13.0 / 28 * 2 * kEachWay), 1, 1e-5);
 }
@@ -98,7 +98,7 @@ TEST(ExpertParallelTest, TwoLevelsInOneNodeSendACopyForEachRank) {
 TEST(ExpertParallelTest, TwoLevelsCopyTokensWhereTheyArrive) {
   for (const Dispatch dispatch : {Dispatch::kTwoLevel, Dispatch::kAllToAll}) {
     ParallelPlan plan = plan_of(4);
-    plan.dispatch = dispatch;
+    plan.experts.dispatch = dispatch;
     const Cluster cluster = one_node(4, 100_GBps);
     const OpGraph graph = lower(small_experts(), plan, cluster.places, cluster.chip, {});
     double read = 0;
@@ -166,12 +166,12 @@ TEST(ExpertParallelTest, SkewedLoadsRunWithTheOtherAxes) {
   model.experts.load = {4, 1, 1, 1, 1, 1, 1, 2};
   for (const Dispatch dispatch : {Dispatch::kAllToAll, Dispatch::kTwoLevel}) {
     ParallelPlan plan = plan_of(4);
-    plan.tp = 2;
-    plan.pp = 2;
-    plan.etp = 2;
-    plan.ep = 2;
-    plan.dispatch = dispatch;
-    plan.recompute = Recompute::kFull;
+    plan.mesh.tp = 2;
+    plan.mesh.pp = 2;
+    plan.mesh.etp = 2;
+    plan.mesh.ep = 2;
+    plan.experts.dispatch = dispatch;
+    plan.recomputing.kind = Recompute::kFull;
     EXPECT_GT(sent_by_experts(run(model, plan, nodes_of(4, 4))), 0);
   }
 }
@@ -180,8 +180,8 @@ TEST(ExpertParallelTest, SkewedLoadsMoveWholeElements) {
   ModelSpec model = small_experts();
   model.experts.load = {3, 2, 2, 2, 3, 2, 3, 3};
   ParallelPlan plan = plan_of(4);
-  plan.etp = 2;
-  plan.ep = 2;
+  plan.mesh.etp = 2;
+  plan.mesh.ep = 2;
   const Cluster cluster = one_node(4, 100_GBps);
   const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
   for (const CollectiveWork& work : graph.collective_works) {
@@ -196,9 +196,9 @@ TEST(ExpertParallelTest, EachWayHasItsOwnType) {
   ParallelPlan plan = plan_of(4);
   const Cluster cluster = one_node(4, 100_GBps);
   const double wide = sent_by_experts(run(small_experts(), plan, cluster));
-  plan.dispatch_type = DataType::kFp8;
+  plan.precision.dispatch_type = DataType::kFp8;
   EXPECT_EQ(sent_by_experts(run(small_experts(), plan, cluster)) / wide, 0.75);
-  plan.scale_block = 128;  // 4 bytes more for each 128
+  plan.narrow.scale_block = 128;  // 4 bytes more for each 128
   EXPECT_EQ(sent_by_experts(run(small_experts(), plan, cluster)) / wide, 0.5 + 0.25 * 132 / 128);
 }
 
@@ -212,13 +212,13 @@ TEST(ExpertParallelTest, AllToAllsHideBesideOtherWork) {
   ModelSpec model = small_experts();
   model.experts.shared_intermediate = 1024;
   ParallelPlan plan = plan_of(4);
-  plan.global_batch = 4 * 16;
+  plan.batch.global_batch = 4 * 16;
   const Cluster cluster = one_node(4, 100_GBps);
   const SimulationResult none = run(model, plan, cluster);
-  plan.overlap_shared_experts = true;
+  plan.pieces.overlap_shared_experts = true;
   const SimulationResult shared = run(model, plan, cluster);
-  plan.overlap_shared_experts = false;
-  plan.overlap_expert_parallel = true;
+  plan.pieces.overlap_shared_experts = false;
+  plan.overlap.expert_parallel = true;
   const SimulationResult fused = run(model, plan, cluster);
   EXPECT_LT(exposed(shared), exposed(none));
   EXPECT_LT(4 * exposed(fused), exposed(none));
@@ -238,16 +238,16 @@ TEST(ExpertParallelTest, OverlapsRunWithTheOtherAxes) {
          {ScheduleName::kOneForwardOneBackward, ScheduleName::kEagerOneForwardOneBackward,
           ScheduleName::kInterleaved, ScheduleName::kZeroBubbleH1}) {
       ParallelPlan plan = plan_of(2);
-      plan.pp = 2;
-      plan.zero = 2;
-      plan.schedule = schedule;
-      plan.recompute = recompute;
-      plan.global_batch = 2 * 8;
-      plan.overlap_shared_experts = true;
+      plan.mesh.pp = 2;
+      plan.state.zero = 2;
+      plan.pipeline.schedule = schedule;
+      plan.recomputing.kind = recompute;
+      plan.batch.global_batch = 2 * 8;
+      plan.pieces.overlap_shared_experts = true;
       run(model, plan, one_node(4, 100_GBps));
       if (schedule == ScheduleName::kZeroBubbleH1) continue;  // splits its backwards
-      plan.overlap_shared_experts = false;
-      plan.overlap_expert_parallel = true;
+      plan.pieces.overlap_shared_experts = false;
+      plan.overlap.expert_parallel = true;
       run(model, plan, one_node(4, 100_GBps));
     }
   }
@@ -257,13 +257,13 @@ TEST(ExpertParallelTest, FindsTheRanksOfANode) {
   const Cluster cluster = nodes_of(4, 4);
   ParallelPlan plan = plan_of(16);
   EXPECT_EQ(ranks_of_expert_node(plan, cluster.places), 4);
-  plan.dp = 8;
-  plan.tp = 2;
+  plan.mesh.dp = 8;
+  plan.mesh.tp = 2;
   EXPECT_EQ(ranks_of_expert_node(plan, cluster.places), 4);
-  plan.ep = 8;
-  plan.etp = 2;
+  plan.mesh.ep = 8;
+  plan.mesh.etp = 2;
   EXPECT_EQ(ranks_of_expert_node(plan, cluster.places), 2);
-  plan.order = {PlanAxis::kData, PlanAxis::kContext, PlanAxis::kTensor, PlanAxis::kPipeline};
+  plan.mesh.order = {PlanAxis::kData, PlanAxis::kContext, PlanAxis::kTensor, PlanAxis::kPipeline};
   EXPECT_EQ(ranks_of_expert_node(plan, cluster.places), 2) << "the experts' mesh is of its own";
   EXPECT_EQ(ranks_of_expert_node(plan_of(4), ring_of(4, 1_GBps).places), 0);
 }
@@ -280,8 +280,8 @@ std::vector<std::string> problems_of(const ModelSpec& model, const ParallelPlan&
 TEST(ExpertParallelTest, RefusesWhatDoesNotFitTheModelOrTheCluster) {
   using Texts = std::vector<std::string>;
   ParallelPlan plan = plan_of(4);
-  plan.dispatch = Dispatch::kTwoLevel;
-  plan.combine_type = DataType::kFp16;
+  plan.experts.dispatch = Dispatch::kTwoLevel;
+  plan.precision.combine_type = DataType::kFp16;
   EXPECT_EQ(problems_of(small_model(), plan, one_node(4, 1_GBps)),
             (Texts{"ep is 4, but the model has no routed experts: 1",
                    "dispatch is two_level, but the model has no routed experts: all_to_all",
@@ -291,23 +291,23 @@ TEST(ExpertParallelTest, RefusesWhatDoesNotFitTheModelOrTheCluster) {
             (Texts{"ep is 6, which does not divide the model's routed experts (8); nearest: 4 or "
                    "8"}));
   plan = plan_of(4);
-  plan.node_limit = 2;
+  plan.experts.node_limit = 2;
   EXPECT_EQ(problems_of(small_experts(), plan, one_node(4, 1_GBps)),
             (Texts{"node_limit is 2, but a copy for each expert goes straight to it (dispatch = "
                    "all_to_all): 0, or dispatch = two_level"}));
-  plan.dispatch = Dispatch::kTwoLevel;
-  plan.node_limit.reset();
+  plan.experts.dispatch = Dispatch::kTwoLevel;
+  plan.experts.node_limit.reset();
   EXPECT_EQ(problems_of(small_experts(), plan, ring_of(4, 1_GBps)),
             (Texts{"dispatch is two_level, but the 4 ranks of ep do not stand in nodes, as many in "
                    "each and in the same places of it: all_to_all, or another order or map"}));
-  plan.expert_node = 4;
+  plan.experts.expert_node = 4;
   EXPECT_EQ(problems_of(small_experts(), plan, nodes_of(2, 2)),
             (Texts{"expert_node is 4, but in each node of the cluster 2 neighbouring ranks of ep "
                    "stand: 2, or 0 for as many as there are"}));
   plan = plan_of(4);
-  plan.overlap_shared_experts = true;
-  plan.overlap_expert_parallel = true;
-  plan.schedule = ScheduleName::kGPipe;
+  plan.pieces.overlap_shared_experts = true;
+  plan.overlap.expert_parallel = true;
+  plan.pipeline.schedule = ScheduleName::kGPipe;
   EXPECT_EQ(
       problems_of(small_experts(), plan, one_node(4, 1_GBps)),
       (Texts{"overlap_shared_experts is true, but the model has no shared experts: false",

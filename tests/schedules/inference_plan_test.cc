@@ -21,10 +21,10 @@ using namespace literals;
 
 ParallelPlan decode() {
   ParallelPlan plan;
-  plan.inference = Inference::kDecode;
-  plan.sequence_parallel = false;
-  plan.global_batch = 16;
-  plan.context = 128;
+  plan.pass.inference = Inference::kDecode;
+  plan.tensor.sequence_parallel = false;
+  plan.batch.global_batch = 16;
+  plan.pass.context = 128;
   return plan;
 }
 
@@ -37,7 +37,7 @@ std::vector<std::string> fields_of(const std::vector<Problem>& problems) {
 
 std::vector<std::string> problems_of(ParallelPlan plan, const ModelSpec& model = small_model()) {
   complete_inference(model, plan);
-  plan.allow_idle_chips = true;
+  plan.mesh.allow_idle_chips = true;
   return fields_of(check(plan, model, one_node(8, 100_GBps).places));
 }
 
@@ -45,20 +45,20 @@ using Fields = std::vector<std::string>;
 
 TEST(InferencePlanTest, WhatIsLeftOutFollows) {
   ParallelPlan plan = decode();
-  plan.tp = 2;
-  plan.dp = 2;
+  plan.mesh.tp = 2;
+  plan.mesh.dp = 2;
   complete_inference(small_model(), plan);
-  EXPECT_EQ(plan.sequence, 1);
-  EXPECT_EQ(plan.microbatch_size, 8);
+  EXPECT_EQ(plan.batch.sequence, 1);
+  EXPECT_EQ(plan.batch.microbatch_size, 8);
   const RequestBatch batch = requests_of(plan);
   ASSERT_EQ(batch.groups.size(), 1U);
   EXPECT_EQ(batch.groups[0],
             (RequestGroup{.sequences = 8, .queries = 1, .cached = 127, .generates = true}));
 
   ParallelPlan prefill = decode();
-  prefill.inference = Inference::kPrefill;
-  prefill.sequence = 64;
-  prefill.context = 0;
+  prefill.pass.inference = Inference::kPrefill;
+  prefill.batch.sequence = 64;
+  prefill.pass.context = 0;
   complete_inference(small_model(), prefill);
   EXPECT_EQ(requests_of(prefill).groups[0], (RequestGroup{.sequences = 16, .queries = 64}));
 }
@@ -66,37 +66,37 @@ TEST(InferencePlanTest, WhatIsLeftOutFollows) {
 TEST(InferencePlanTest, GoodPlansHaveNoProblem) {
   EXPECT_EQ(problems_of(decode()), Fields{});
   ParallelPlan chunk = decode();
-  chunk.prefill_tokens = 32;
-  chunk.prefill_context = 96;
+  chunk.pass.prefill_tokens = 32;
+  chunk.pass.prefill_context = 96;
   EXPECT_EQ(problems_of(chunk), Fields{});
 }
 
 TEST(InferencePlanTest, EveryProblemIsNamed) {
   ParallelPlan plan = decode();
-  plan.context = 0;
-  plan.zero = 3;
-  plan.recompute = Recompute::kFull;
-  plan.prefill_context = 10;
+  plan.pass.context = 0;
+  plan.state.zero = 3;
+  plan.recomputing.kind = Recompute::kFull;
+  plan.pass.prefill_context = 10;
   EXPECT_EQ(problems_of(plan), (Fields{"context", "prefill_context", "recompute", "zero"}));
 
   ParallelPlan short_context = decode();
-  short_context.sequence = 4;
-  short_context.context = 3;
+  short_context.batch.sequence = 4;
+  short_context.pass.context = 3;
   EXPECT_EQ(problems_of(short_context), Fields{"context"});
 
   ParallelPlan prefill = decode();
-  prefill.inference = Inference::kPrefill;
-  prefill.sequence = 64;
-  prefill.prefill_tokens = 10;
+  prefill.pass.inference = Inference::kPrefill;
+  prefill.batch.sequence = 64;
+  prefill.pass.prefill_tokens = 10;
   EXPECT_EQ(problems_of(prefill), (Fields{"prefill_tokens"}));
 }
 
 TEST(InferencePlanTest, KeysOfInferenceNeedIt) {
   ParallelPlan plan;
-  plan.global_batch = 8;
-  plan.sequence = 64;
-  plan.context = 64;
-  plan.cache_type = DataType::kFp8;
+  plan.batch.global_batch = 8;
+  plan.batch.sequence = 64;
+  plan.pass.context = 64;
+  plan.pass.cache_type = DataType::kFp8;
   EXPECT_EQ(problems_of(plan), (Fields{"cache_dtype", "context"}));
 }
 
@@ -108,12 +108,12 @@ TEST(InferencePlanTest, EncodersDontGenerate) {
 
 TEST(InferencePlanTest, CachesByRequestNeedATensorGroup) {
   ParallelPlan plan = decode();
-  plan.cache_split = CacheSplit::kRequests;
+  plan.pass.cache_split = CacheSplit::kRequests;
   EXPECT_EQ(problems_of(plan), Fields{"cache_split"});
   ParallelPlan training;
-  training.global_batch = 8;
-  training.sequence = 64;
-  training.cache_split = CacheSplit::kRequests;
+  training.batch.global_batch = 8;
+  training.batch.sequence = 64;
+  training.pass.cache_split = CacheSplit::kRequests;
   EXPECT_EQ(problems_of(training), Fields{"cache_split"});
 }
 
@@ -122,7 +122,7 @@ TEST(InferencePlanTest, CachesByRequestNeedATensorGroup) {
 TEST(InferencePlanTest, APassSendsTheStreamTwiceALayer) {
   const ModelSpec model = small_model();
   ParallelPlan plan = decode();
-  plan.tp = 2;
+  plan.mesh.tp = 2;
   complete_inference(model, plan);
   const Cluster cluster = one_node(2, 100_GBps);
   const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
@@ -143,11 +143,11 @@ TEST(InferencePlanTest, APassSendsTheStreamTwiceALayer) {
 TEST(InferencePlanTest, CachesByRequestExchangeQueriesAndResults) {
   const ModelSpec model = small_model();
   ParallelPlan plan = decode();
-  plan.tp = 2;
+  plan.mesh.tp = 2;
   complete_inference(model, plan);
   const Cluster cluster = one_node(2, 100_GBps);
   const auto simulated = [&](CacheSplit split) {
-    plan.cache_split = split;
+    plan.pass.cache_split = split;
     const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
     return simulate(graph, cluster, {});
   };
@@ -180,9 +180,9 @@ TEST(InferencePlanTest, SequenceParallelPassesGatherAndScatter) {
   const Cluster cluster = one_node(2, 100_GBps);
   const auto simulated = [&](bool divides, std::int64_t batch) {
     ParallelPlan plan = decode();
-    plan.tp = 2;
-    plan.global_batch = batch;
-    plan.sequence_parallel = divides;
+    plan.mesh.tp = 2;
+    plan.batch.global_batch = batch;
+    plan.tensor.sequence_parallel = divides;
     complete_inference(model, plan);
     EXPECT_EQ(fields_of(check(plan, model, cluster.places)), Fields{});
     return simulate(lower(model, plan, cluster.places, cluster.chip, {}), cluster, {});
@@ -208,13 +208,13 @@ TEST(InferencePlanTest, ContextRanksDividePrompts) {
   const Cluster cluster = one_node(4, 100_GBps);
   const auto graph_of = [&](std::int64_t cp, std::int64_t context) {
     ParallelPlan plan = decode();
-    plan.inference = Inference::kPrefill;
-    plan.global_batch = 2;
-    plan.sequence = 64;
-    plan.context = context;
-    plan.cp = cp;
-    if (cp > 1) plan.cp_mode = ContextMode::kAllGather;
-    plan.allow_idle_chips = true;
+    plan.pass.inference = Inference::kPrefill;
+    plan.batch.global_batch = 2;
+    plan.batch.sequence = 64;
+    plan.pass.context = context;
+    plan.mesh.cp = cp;
+    if (cp > 1) plan.tensor.cp_mode = ContextMode::kAllGather;
+    plan.mesh.allow_idle_chips = true;
     complete_inference(model, plan);
     EXPECT_EQ(fields_of(check(plan, model, cluster.places)), Fields{});
     return lower(model, plan, cluster.places, cluster.chip, {});
@@ -240,9 +240,9 @@ TEST(InferencePlanTest, ContextRanksDividePrompts) {
             held_at(alone, MemoryCategory::kParameters));
 
   ParallelPlan generates = decode();
-  generates.cp = 4;
+  generates.mesh.cp = 4;
   EXPECT_EQ(problems_of(generates), (Fields{"cp", "sequence"}));
-  generates.cp_mode = ContextMode::kUlysses;
+  generates.tensor.cp_mode = ContextMode::kUlysses;
   EXPECT_EQ(problems_of(generates), (Fields{"cp", "cp_mode", "sequence"}));
 }
 
@@ -253,12 +253,12 @@ TEST(InferencePlanTest, ExchangesWithExpertsSayWhatTheyAre) {
   const Cluster cluster = one_node(4, 100_GBps);
   const auto halves = [&](Dispatch dispatch, bool trains) {
     ParallelPlan plan = decode();
-    plan.dp = plan.ep = 4;
-    plan.dispatch = dispatch;
+    plan.mesh.dp = plan.mesh.ep = 4;
+    plan.experts.dispatch = dispatch;
     if (trains) {
-      plan.inference = Inference::kNone;
-      plan.sequence = 16;
-      plan.context = 0;
+      plan.pass.inference = Inference::kNone;
+      plan.batch.sequence = 16;
+      plan.pass.context = 0;
     }
     complete_inference(model, plan);
     EXPECT_EQ(fields_of(check(plan, model, cluster.places)), Fields{});
@@ -287,10 +287,10 @@ TEST(InferencePlanTest, TwoDimensionalWeightsSendWhatIsLeft) {
     ModelSpec model = small_model(layers);
     model.norm = NormKind::kRms;
     ParallelPlan plan = decode();
-    plan.tp = 4;
-    plan.tensor_width = 2;
-    plan.sequence_parallel = true;
-    plan.cache_split = split;
+    plan.mesh.tp = 4;
+    plan.tensor.tensor_width = 2;
+    plan.tensor.sequence_parallel = true;
+    plan.pass.cache_split = split;
     complete_inference(model, plan);
     const Cluster cluster = one_node(4, 100_GBps);
     EXPECT_EQ(fields_of(check(plan, model, cluster.places)), Fields{});
@@ -312,8 +312,8 @@ TEST(InferencePlanTest, TwoDimensionalWeightsSendWhatIsLeft) {
 TEST(InferencePlanTest, LongerContextsAndLargerBatchesTakeLonger) {
   const auto time = [](std::int64_t batch, std::int64_t context) {
     ParallelPlan plan = decode();
-    plan.global_batch = batch;
-    plan.context = context;
+    plan.batch.global_batch = batch;
+    plan.pass.context = context;
     complete_inference(small_model(), plan);
     const Cluster cluster = one_node(2, 100_GBps);
     return simulate(lower(small_model(), plan, cluster.places, cluster.chip, {}), cluster, {})

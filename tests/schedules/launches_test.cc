@@ -24,16 +24,16 @@ ModelSpec small_experts() {
 // Two micro-batches of 256 tokens on each of two ranks.
 ParallelPlan launched_plan() {
   ParallelPlan plan;
-  plan.dp = 2;
-  plan.global_batch = 4;
-  plan.sequence = 256;
-  plan.host_launch_cost = 10us;
+  plan.mesh.dp = 2;
+  plan.batch.global_batch = 4;
+  plan.batch.sequence = 256;
+  plan.launches.host_launch_cost = 10us;
   return plan;
 }
 
 ParallelPlan with_experts_on_two_ranks() {
   ParallelPlan plan = launched_plan();
-  plan.ep = 2;
+  plan.mesh.ep = 2;
   return plan;
 }
 
@@ -73,7 +73,7 @@ TEST(LaunchesOfPlanTest, EveryOpIsLaunchedOnceWithAllItsKernels) {
 
 TEST(LaunchesOfPlanTest, AStepTakesAtLeastItsLaunches) {
   ParallelPlan plan = launched_plan();
-  plan.host_launch_cost = 1ms;
+  plan.launches.host_launch_cost = 1ms;
   const OpGraph graph = lowered(small_model(), plan);
   const SimulationResult result = simulate(graph, one_node(2, 100_GBps), {});
   EXPECT_GE(result.step_time, static_cast<std::int64_t>(launches_of(graph)) * 1ms);
@@ -82,7 +82,7 @@ TEST(LaunchesOfPlanTest, AStepTakesAtLeastItsLaunches) {
 
 TEST(LaunchesOfPlanTest, WithoutACostNobodyLaunches) {
   ParallelPlan plan = launched_plan();
-  plan.host_launch_cost.reset();
+  plan.launches.host_launch_cost.reset();
   const OpGraph graph = lowered(small_model(), plan);
   EXPECT_FALSE(graph.host);
   EXPECT_TRUE(graph.programs[0].launches.empty());
@@ -93,15 +93,15 @@ TEST(LaunchesOfPlanTest, TheHostReadsTheCountsOfEachForwardWithExperts) {
   ParallelPlan plan = with_experts_on_two_ranks();
   EXPECT_EQ(waits_of(lowered(small_experts(), plan)), 8);
   EXPECT_EQ(waits_of(lowered(small_model(), launched_plan())), 0);
-  plan.recompute = Recompute::kFull;
+  plan.recomputing.kind = Recompute::kFull;
   EXPECT_EQ(waits_of(lowered(small_experts(), plan)), 16);
-  plan.host_reads_counts = false;
+  plan.launches.host_reads_counts = false;
   EXPECT_EQ(waits_of(lowered(small_experts(), plan)), 0);
 }
 
 TEST(LaunchesOfPlanTest, TheHostReadsTheNormOfTheGradients) {
   ParallelPlan plan = launched_plan();
-  plan.clip_gradients = true;
+  plan.update.clip_gradients = true;
   EXPECT_EQ(waits_of(lowered(small_model(), plan)), 1);
 }
 
@@ -109,13 +109,13 @@ TEST(LaunchesOfPlanTest, TheHostReadsTheNormOfTheGradients) {
 TEST(LaunchesOfPlanTest, GraphsCostFewerLaunches) {
   ParallelPlan plan = with_experts_on_two_ranks();
   const std::uint64_t eager = launches_of(lowered(small_experts(), plan));
-  plan.cuda_graphs = CudaGraphs::kBlocks;
+  plan.launches.cuda_graphs = CudaGraphs::kBlocks;
   const std::uint64_t graphs = launches_of(lowered(small_experts(), plan));
-  plan.host_reads_counts = false;
+  plan.launches.host_reads_counts = false;
   const std::uint64_t fixed = launches_of(lowered(small_experts(), plan));
   EXPECT_LT(graphs, eager);
   EXPECT_LT(fixed, graphs);
-  plan.cuda_graphs = CudaGraphs::kStep;
+  plan.launches.cuda_graphs = CudaGraphs::kStep;
   EXPECT_FALSE(lowered(small_experts(), plan).host);
 }
 
@@ -123,7 +123,7 @@ TEST(LaunchesOfPlanTest, CheaperLaunchesAreNeverSlower) {
   ParallelPlan plan = with_experts_on_two_ranks();
   Duration faster{};
   for (const Duration cost : {Duration(1us), Duration(10us), Duration(100us)}) {
-    plan.host_launch_cost = cost;
+    plan.launches.host_launch_cost = cost;
     const Duration step = step_of(small_experts(), plan);
     EXPECT_GT(step, faster);
     faster = step;

@@ -36,13 +36,13 @@ ModelSpec model() {
 
 ParallelPlan plan_of(ScheduleName schedule, std::int64_t tp = 1, std::int64_t dp = 1) {
   ParallelPlan plan;
-  plan.tp = tp;
-  plan.dp = dp;
-  plan.pp = kStages;
-  plan.global_batch = dp * (schedule == ScheduleName::kNaive ? 1 : kMicrobatches);
-  plan.sequence = 256;
-  plan.gradient_bucket_parameters = 1'000'000;
-  plan.schedule = schedule;
+  plan.mesh.tp = tp;
+  plan.mesh.dp = dp;
+  plan.mesh.pp = kStages;
+  plan.batch.global_batch = dp * (schedule == ScheduleName::kNaive ? 1 : kMicrobatches);
+  plan.batch.sequence = 256;
+  plan.messages.gradient_bucket_parameters = 1'000'000;
+  plan.pipeline.schedule = schedule;
   return plan;
 }
 
@@ -52,14 +52,16 @@ Cluster cluster_for(const ParallelPlan& plan, Bandwidth bandwidth = 100_GBps) {
 
 // FSDP reduces layer by layer.
 void divide(ParallelPlan& plan, int zero) {
-  plan.zero = zero;
-  if (zero == 3) plan.gradient_bucket_parameters = ParallelPlan{}.gradient_bucket_parameters;
+  plan.state.zero = zero;
+  if (zero == 3)
+    plan.messages.gradient_bucket_parameters = ParallelPlan{}.messages.gradient_bucket_parameters;
 }
 
 SimulationResult run(const ModelSpec& spec, const ParallelPlan& plan, const Cluster& cluster,
                      const SimulationOptions& options = {}) {
   for (const Problem& problem : check(plan, spec, cluster.places)) {
-    ADD_FAILURE() << name_of(plan.schedule) << " " << problem.field << ": " << problem.message;
+    ADD_FAILURE() << name_of(plan.pipeline.schedule) << " " << problem.field << ": "
+                  << problem.message;
   }
   return simulate(lower(spec, plan, cluster.places, cluster.chip, {}), cluster, options);
 }
@@ -77,10 +79,10 @@ TEST(LowerSchedulesTest, AnyScheduleDoesTheSameWorkWithAnyPlan) {
         for (const int zero : {0, 1, 2, 3}) {
           ParallelPlan plan = plan_of(schedule, tp, dp);
           divide(plan, zero);
-          plan.recompute = dp == 2 ? Recompute::kFull : Recompute::kNone;
-          plan.sequence_parallel = zero != 1;
-          plan.overlap_pipeline = zero != 1;
-          plan.scatter_messages = true;
+          plan.recomputing.kind = dp == 2 ? Recompute::kFull : Recompute::kNone;
+          plan.tensor.sequence_parallel = zero != 1;
+          plan.overlap.pipeline = zero != 1;
+          plan.messages.scatter_messages = true;
           if (zero == 3 && (is_bidirectional(plan) || schedule == ScheduleName::kDualPipeV)) {
             EXPECT_FALSE(check_schedule(plan).empty());
             continue;
@@ -88,8 +90,8 @@ TEST(LowerSchedulesTest, AnyScheduleDoesTheSameWorkWithAnyPlan) {
           const Cluster cluster = cluster_for(plan);
           const SimulationResult result = run(model(), plan, cluster, {.steps = 2});
           ParallelPlan simple = plan;
-          simple.schedule = ScheduleName::kOneForwardOneBackward;
-          simple.overlap_pipeline = true;
+          simple.pipeline.schedule = ScheduleName::kOneForwardOneBackward;
+          simple.overlap.pipeline = true;
           // Adam's work is divided by the replicas, of which there are twice as many with copies.
           const double adam = is_bidirectional(plan) && zero == 0 ? 15 * 2e8 : 1;
           EXPECT_NEAR(result.flops.value(), run(model(), simple, cluster).flops.value(), adam)
@@ -114,7 +116,7 @@ TEST(LowerSchedulesTest, GradientsAreReducedOnceHoweverTheBackwardIsSplit) {
         for (const std::int64_t shard : {0, 2}) {
           ParallelPlan plan = plan_of(schedule, 1, 4);
           divide(plan, zero);
-          if (shard > 0) plan.shard = shard;
+          if (shard > 0) plan.state.shard = shard;
           const Cluster cluster = cluster_for(plan);
           if (!check(plan, each, cluster.places).empty()) continue;
           EXPECT_GT(run(each, plan, cluster).step_time, Duration(0));
@@ -187,7 +189,7 @@ TEST(LowerSchedulesTest, PassesTakeWhatTheReplayOfTheirTimesTakes) {
 TEST(LowerSchedulesTest, BatchesTakeWhatTheirReplayTakes) {
   for (const ScheduleName schedule : all_schedules()) {
     ParallelPlan plan = plan_of(schedule);
-    plan.batch_p2p = true;
+    plan.messages.batch_p2p = true;
     const Cluster cluster = one_node(kStages, Bandwidth(1e30), 10us);  // two links a message
     const OpGraph graph = lower(model(), plan, cluster.places, cluster.chip, {});
     SimulationOptions options;
@@ -208,12 +210,14 @@ TEST(LowerSchedulesTest, BatchesRunWithAnyPlan) {
   for (const ScheduleName schedule : all_schedules()) {
     for (const int zero : {0, 2, 3}) {
       ParallelPlan plan = plan_of(schedule, 2, 2);
-      plan.zero = zero;
-      plan.batch_p2p = true;
-      if (zero == 3) plan.gradient_bucket_parameters = ParallelPlan{}.gradient_bucket_parameters;
+      plan.state.zero = zero;
+      plan.messages.batch_p2p = true;
+      if (zero == 3)
+        plan.messages.gradient_bucket_parameters =
+            ParallelPlan{}.messages.gradient_bucket_parameters;
       if (!check_schedule(plan).empty()) continue;
       ParallelPlan alone = plan;
-      alone.batch_p2p = false;
+      alone.messages.batch_p2p = false;
       const Cluster cluster = cluster_for(plan);
       const SimulationResult result = run(model(), plan, cluster, {.steps = 2});
       EXPECT_EQ(result.flops, run(model(), alone, cluster, {.steps = 2}).flops);
@@ -226,8 +230,8 @@ TEST(LowerSchedulesTest, BatchesRunWithAnyPlan) {
 TEST(LowerSchedulesTest, TimesOfTwoDirectionsAreThoseOfAStage) {
   for (const int zero : {0, 2}) {
     ParallelPlan plan = plan_of(ScheduleName::kChimera);
-    plan.zero = zero;
-    plan.batch_p2p = true;
+    plan.state.zero = zero;
+    plan.messages.batch_p2p = true;
     const Cluster cluster = cluster_for(plan);
     EXPECT_EQ(pipeline_times(model(), plan, cluster).forward,
               costs_of_stages(plan, cluster.chip)[1].forward / 1000);
@@ -236,12 +240,12 @@ TEST(LowerSchedulesTest, TimesOfTwoDirectionsAreThoseOfAStage) {
 
 TEST(LowerSchedulesTest, BatchesNeedSomebodyToSendTo) {
   ParallelPlan plan = plan_of(ScheduleName::kOneForwardOneBackward);
-  plan.batch_p2p = true;
-  plan.overlap_pipeline = false;
+  plan.messages.batch_p2p = true;
+  plan.overlap.pipeline = false;
   EXPECT_EQ(check_schedule(plan).size(), 1U);
-  plan.overlap_pipeline = true;
+  plan.overlap.pipeline = true;
   EXPECT_TRUE(check_schedule(plan).empty());
-  plan.pp = 1;
+  plan.mesh.pp = 1;
   EXPECT_EQ(check_schedule(plan).size(), 1U);
 }
 
@@ -356,19 +360,19 @@ TEST(LowerSchedulesTest, MessagesCrossTheBoundariesBetweenRanks) {
 // Tensor ranks that hold whole activations send a share each, and gather what arrives.
 TEST(LowerSchedulesTest, TensorRanksDivideMessages) {
   ParallelPlan plan = plan_of(ScheduleName::kOneForwardOneBackward, 2);
-  plan.sequence_parallel = false;
+  plan.tensor.sequence_parallel = false;
   const auto bytes = [](const SimulationResult& result, Axis axis) {
     return result.bytes_by_axis[static_cast<std::size_t>(axis)].value();
   };
   const SimulationResult whole = run(model(), plan, cluster_for(plan));
-  plan.scatter_messages = true;
+  plan.messages.scatter_messages = true;
   const SimulationResult shares = run(model(), plan, cluster_for(plan));
   EXPECT_EQ(2 * bytes(shares, Axis::kPipeline), bytes(whole, Axis::kPipeline));
   EXPECT_EQ(bytes(shares, Axis::kTensor) - bytes(whole, Axis::kTensor),
             bytes(shares, Axis::kPipeline));
-  plan.sequence_parallel = true;
+  plan.tensor.sequence_parallel = true;
   const SimulationResult both = run(model(), plan, cluster_for(plan));
-  plan.scatter_messages = false;
+  plan.messages.scatter_messages = false;
   EXPECT_EQ(both.step_time, run(model(), plan, cluster_for(plan)).step_time);
 }
 
@@ -395,7 +399,7 @@ TEST(LowerSchedulesTest, ATiedTableIsCopiedOnlyToAnotherRank) {
 TEST(LowerSchedulesTest, FusedOpsHideCommunication) {
   const auto exposed = [](ScheduleName schedule) {
     ParallelPlan plan = plan_of(schedule, 2);
-    plan.global_batch = 32;
+    plan.batch.global_batch = 32;
     const SimulationResult result = run(model(), plan, cluster_for(plan, 200_GBps));
     return result.breakdown.exposed_communication[static_cast<std::size_t>(Axis::kTensor)];
   };
@@ -407,7 +411,7 @@ TEST(LowerSchedulesTest, TheOrderOfSimultaneousOpsChangesNothing) {
   for (const ScheduleName schedule :
        {ScheduleName::kInterleaved, ScheduleName::kZeroBubbleVHand, ScheduleName::kDualPipe}) {
     ParallelPlan plan = plan_of(schedule, 2, 2);
-    plan.zero = 1;
+    plan.state.zero = 1;
     Cluster cluster = one_node(16, 50_GBps, 300ns);
     cluster.chip.communication.fixed = {.compute_share = 0.2, .memory_share = 0.1};
     const SimulationResult first = run(model(), plan, cluster, {.steps = 2});
@@ -426,8 +430,8 @@ TEST(LowerSchedulesTest, TheOrderOfSimultaneousOpsChangesNothing) {
 TEST(LowerSchedulesTest, PostValidationKeepsTheBubbleBetweenStepsClosed) {
   const auto step = [](bool clip, bool post) {
     ParallelPlan plan = plan_of(ScheduleName::kZeroBubbleH2);
-    plan.clip_gradients = clip;
-    plan.post_validation = post;
+    plan.update.clip_gradients = clip;
+    plan.update.post_validation = post;
     return run(model(), plan, cluster_for(plan), {.steps = 3});
   };
   const SimulationResult without = step(false, false);
@@ -457,8 +461,8 @@ TEST(LowerSchedulesTest, PostValidationLetsNoForwardPastTheNorm) {
   for (const ScheduleName schedule :
        {ScheduleName::kZeroBubbleH2, ScheduleName::kZeroBubbleVHand, ScheduleName::kDualPipe}) {
     ParallelPlan plan = plan_of(schedule);
-    plan.clip_gradients = true;
-    plan.post_validation = true;
+    plan.update.clip_gradients = true;
+    plan.update.post_validation = true;
     // The last rank is late with its last micro-batches. The others have long begun the next step.
     Cluster cluster = cluster_for(plan);
     OpGraph graph = lower(model(), plan, cluster.places, cluster.chip, {});
@@ -494,13 +498,13 @@ TEST(LowerSchedulesTest, PostValidationLetsNoForwardPastTheNorm) {
 TEST(LowerSchedulesTest, TheOptimalScheduleTakesChunks) {
   const auto small = [](ScheduleName schedule) {
     ParallelPlan plan = plan_of(schedule);
-    plan.pp = 2;
-    plan.global_batch = 4;
+    plan.mesh.pp = 2;
+    plan.batch.global_batch = 4;
     return plan;
   };
   ParallelPlan plan = small(ScheduleName::kOneForwardOneBackward);
-  plan.optimal_schedule = true;
-  plan.chunks = 2;
+  plan.pipeline.optimal_schedule = true;
+  plan.pipeline.chunks = 2;
   const Cluster cluster = cluster_for(plan);
   EXPECT_TRUE(check_schedule(plan).empty());
   EXPECT_EQ(placement_of(plan), Placement::kV);
@@ -518,8 +522,8 @@ TEST(LowerSchedulesTest, TheOptimalScheduleTakesChunks) {
 TEST(LowerSchedulesTest, TheOptimalScheduleIsNoWorseThanZeroBubble) {
   const auto step = [](bool optimal) {
     ParallelPlan plan = plan_of(ScheduleName::kZeroBubbleAuto1P);
-    plan.optimal_schedule = optimal;
-    plan.memory_limit = kStages;
+    plan.pipeline.optimal_schedule = optimal;
+    plan.pipeline.memory_limit = kStages;
     const Cluster cluster = cluster_for(plan);
     EXPECT_TRUE(check_schedule(plan).empty());
     const PipelineCosts costs = pipeline_times(model(), plan, cluster);
@@ -531,7 +535,7 @@ TEST(LowerSchedulesTest, TheOptimalScheduleIsNoWorseThanZeroBubble) {
 
 TEST(LowerSchedulesTest, ALayoutCountsEveryChunk) {
   ParallelPlan plan = plan_of(ScheduleName::kInterleaved);
-  plan.layout = {0, 1, 1, 1, 2, 1, 1, 1};
+  plan.pipeline.layout = {0, 1, 1, 1, 2, 1, 1, 1};
   const OpGraph graph = lower(model(), plan, cluster_for(plan).places, ideal_chip(), {});
   // Rank 0 has stages 0 and 4, which begins behind three blocks.
   std::vector<std::int32_t> of_first;
@@ -545,9 +549,9 @@ TEST(LowerSchedulesTest, ALayoutCountsEveryChunk) {
 
 TEST(LowerSchedulesTest, AScheduleOfOnesOwnRuns) {
   ParallelPlan plan = plan_of(ScheduleName::kOneForwardOneBackward);
-  plan.pp = 2;
-  plan.global_batch = 2;
-  plan.own_schedule = parse_schedule(
+  plan.mesh.pp = 2;
+  plan.batch.global_batch = 2;
+  plan.pipeline.own_schedule = parse_schedule(
       "placement: v\n"
       "F0.0 F1.0 F0.1 BW0.1 BW0.0 F1.1 BW1.1 BW1.0\n"
       "F0.0 F0.1 BW0.1 F1.0 F1.1 BW0.0 BW1.1 BW1.0\n");
@@ -558,23 +562,23 @@ TEST(LowerSchedulesTest, AScheduleOfOnesOwnRuns) {
 
 TEST(LowerSchedulesTest, AScheduleOfOnesOwnThatFusesPassesCantGatherLayers) {
   ParallelPlan plan = plan_of(ScheduleName::kOneForwardOneBackward);
-  plan.pp = 1;
-  plan.dp = 2;
-  plan.zero = 3;
-  plan.global_batch = 4;
-  plan.own_schedule = parse_schedule("F0.0 FB1.0/0.0 BW1.0\n");
+  plan.mesh.pp = 1;
+  plan.mesh.dp = 2;
+  plan.state.zero = 3;
+  plan.batch.global_batch = 4;
+  plan.pipeline.own_schedule = parse_schedule("F0.0 FB1.0/0.0 BW1.0\n");
   std::string text;
   for (const Problem& problem : check_schedule(plan)) text += problem.field + ' ' + problem.message;
   EXPECT_NE(text.find("zero is 3 (FSDP) with fused forwards and backwards"), text.npos) << text;
-  plan.zero = 2;
+  plan.state.zero = 2;
   EXPECT_EQ(check_schedule(plan), std::vector<Problem>{});
 }
 
 TEST(LowerSchedulesTest, RulesAreSaidInTheWordsOfThePlan) {
   const auto problems_of = [](ScheduleName schedule, std::int64_t pp, std::int64_t microbatches) {
     ParallelPlan plan = plan_of(schedule);
-    plan.pp = pp;
-    plan.global_batch = microbatches;
+    plan.mesh.pp = pp;
+    plan.batch.global_batch = microbatches;
     std::string text;
     for (const Problem& problem : check_schedule(plan)) {
       text += problem.field + ": " + problem.message + "\n";

@@ -25,13 +25,13 @@ using namespace literals;
 
 ParallelPlan plan_of(std::int64_t tp, std::int64_t dp, std::int64_t pp, int zero) {
   ParallelPlan plan;
-  plan.tp = tp;
-  plan.dp = dp;
-  plan.pp = pp;
-  plan.zero = zero;
-  plan.global_batch = dp * 4;
-  plan.sequence = 256;
-  if (zero < 3) plan.gradient_bucket_parameters = 1'000'000;
+  plan.mesh.tp = tp;
+  plan.mesh.dp = dp;
+  plan.mesh.pp = pp;
+  plan.state.zero = zero;
+  plan.batch.global_batch = dp * 4;
+  plan.batch.sequence = 256;
+  if (zero < 3) plan.messages.gradient_bucket_parameters = 1'000'000;
   return plan;
 }
 
@@ -53,7 +53,7 @@ Bytes sent(const SimulationResult& result, Axis axis) {
 TEST(LowerTest, TensorParallelBytesAreTheClosedForm) {
   for (const bool sequence_parallel : {true, false}) {
     ParallelPlan plan = plan_of(4, 1, 1, 0);
-    plan.sequence_parallel = sequence_parallel;
+    plan.tensor.sequence_parallel = sequence_parallel;
     const SimulationResult result = run(small_model(), plan, one_node(4, 100_GBps));
     const std::int64_t boundary = 256 * 512 * 2;
     const std::int64_t boundaries = sequence_parallel ? 4 * 10 + 2 + 3 : 4 * 8 + 2 + 2;
@@ -73,8 +73,8 @@ TEST(LowerTest, TensorRanksGatherWhatNarrowMatmulsReadNarrow) {
   const Cluster cluster = one_node(4, 100_GBps);
   ParallelPlan plan = plan_of(4, 1, 1, 0);
   const auto bytes = [&](DataType type, bool narrow) {
-    plan.type = type;
-    plan.gather_narrow = narrow;
+    plan.precision.type = type;
+    plan.narrow.gather_narrow = narrow;
     return sent(run(small_model(), plan, cluster), Axis::kTensor).value();
   };
   const std::int64_t gathered = 4 * 6 * 256 * 512 * 2 * 3 * 4;  // 4 blocks, (tp - 1) of 4 batches
@@ -88,8 +88,8 @@ TEST(LowerTest, TensorRanksGatherWhatNarrowMatmulsReadNarrow) {
 // stands right behind the gather.
 TEST(LowerTest, TensorRanksRoundBeforeTheyGather) {
   ParallelPlan plan = plan_of(4, 1, 1, 0);
-  plan.type = DataType::kFp8;
-  plan.gather_narrow = true;
+  plan.precision.type = DataType::kFp8;
+  plan.narrow.gather_narrow = true;
   const LoweredModel lowered = lower_model(small_model(), plan, {}, {});
   const LoweredLayer& block = lowered.blocks.front().in(BlockRecompute::kNone);
   // The last kernel before the first gather, and the first behind it.
@@ -166,14 +166,14 @@ TEST(LowerTest, AnyProductOfAxesDoesTheSameWork) {
         for (const int zero : {0, 1, 2, 3}) {
           for (const bool sequence_parallel : {true, false}) {
             ParallelPlan plan = plan_of(tp, dp, pp, zero);
-            plan.global_batch = 8;
-            plan.sequence_parallel = sequence_parallel;
-            plan.overlap_tensor = zero == 1 && tp > 1;
-            plan.overlap_gradients = zero != 0;
-            plan.overlap_parameters = zero == 2;
-            plan.reshard_after_forward = zero != 3 || pp == 1;
-            plan.clip_gradients = tp == 2;
-            plan.recompute = dp == 2 ? Recompute::kFull : Recompute::kNone;
+            plan.batch.global_batch = 8;
+            plan.tensor.sequence_parallel = sequence_parallel;
+            plan.pieces.overlap_tensor = zero == 1 && tp > 1;
+            plan.overlap.gradients = zero != 0;
+            plan.overlap.parameters = zero == 2;
+            plan.state.reshard_after_forward = zero != 3 || pp == 1;
+            plan.update.clip_gradients = tp == 2;
+            plan.recomputing.kind = dp == 2 ? Recompute::kFull : Recompute::kNone;
             const auto chips = static_cast<int>(tp * dp * pp);
             const SimulationResult result =
                 run(small_model(), plan, one_node(chips, 100_GBps), {.steps = zero >= 2 ? 2U : 1U});
@@ -233,8 +233,8 @@ TEST(LowerTest, BytesAParameterAreThoseOfTheAccounting) {
   const auto parameters = static_cast<double>(parameter_count(small_model()));
   const auto held = [&](int zero, std::int64_t optimizer) {
     ParallelPlan plan = plan_of(1, 8, 1, zero);
-    plan.gradient_bytes = 2;
-    plan.optimizer_bytes = optimizer;
+    plan.update.gradient_bytes = 2;
+    plan.update.optimizer_bytes = optimizer;
     const OpGraph graph = lower(small_model(), plan, one_node(8, 1_GBps).places, ideal_chip(), {});
     double sum = 0;
     for (const Bytes bytes : graph.programs[0].resident) sum += static_cast<double>(bytes.value());
@@ -275,7 +275,7 @@ TEST(LowerTest, MasterWeightsMayBeTheOnlyOnes) {
   const std::int64_t part = parameter_count(small_model()) / 4;
   EXPECT_EQ(resident(plan, MemoryCategory::kParameters), Bytes(2 * part));
   EXPECT_EQ(resident(plan, MemoryCategory::kOptimizer), Bytes(12 * part));
-  plan.shared_master = true;
+  plan.buffers.shared_master = true;
   EXPECT_EQ(resident(plan, MemoryCategory::kParameters), Bytes(4 * part));
   EXPECT_EQ(resident(plan, MemoryCategory::kOptimizer), Bytes(8 * part));
   EXPECT_EQ(resident(plan, MemoryCategory::kGradients), Bytes(4 * part));
@@ -308,7 +308,7 @@ TEST(LowerTest, FreedGradientsAreMadeAgainInEachStep) {
     for (const int pp : {1, 2, 4}) {
       ParallelPlan plan = plan_of(1, 4 / pp, pp, 0);
       const std::vector<GradientChanges> kept = gradients_of_stages(model, plan);
-      plan.free_gradients = true;
+      plan.update.free_gradients = true;
       const std::vector<GradientChanges> freed = gradients_of_stages(model, plan);
       ASSERT_EQ(kept.size(), freed.size());
       for (std::size_t stage = 0; stage < kept.size(); ++stage) {
@@ -323,9 +323,9 @@ TEST(LowerTest, FreedGradientsAreMadeAgainInEachStep) {
 // Where activations fill the memory, their peak comes before the gradients.
 TEST(LowerTest, ThePeakOfActivationsHasNoFreedGradients) {
   ParallelPlan plan = plan_of(1, 1, 1, 0);
-  plan.global_batch = plan.microbatch_size = 64;
+  plan.batch.global_batch = plan.batch.microbatch_size = 64;
   const auto peak = [&](bool frees) {
-    plan.free_gradients = frees;
+    plan.update.free_gradients = frees;
     return run(small_model(), plan, one_node(1, 1_GBps)).memory_peaks[0].bytes.value();
   };
   const std::int64_t head = 1000 * 512 * 4;  // what the first backward makes
@@ -342,7 +342,7 @@ TEST(LowerTest, AFrozenModelIsHeldAndItsAdaptersAreTrained) {
   const std::int64_t expected[] = {2 * 4, 4 + 2, 4 * 4 + 2, (2 + 2 + 4) * 4};
   for (const int zero : {0, 1, 2, 3}) {
     ParallelPlan plan = plan_of(1, 4, 1, zero);
-    plan.lora_rank = 8;
+    plan.training.lora_rank = 8;
     const SimulationResult result =
         run(small_model(), plan, one_node(4, 100_GBps), {.steps = zero >= 2 ? 2U : 1U});
     const std::int64_t gathered = zero == 3 ? (2 + 2) * 4 * frozen : 0;
@@ -353,8 +353,8 @@ TEST(LowerTest, AFrozenModelIsHeldAndItsAdaptersAreTrained) {
   }
   for (const std::int64_t tp : {1, 2}) {
     ParallelPlan plan = plan_of(tp, 1, 4 / tp, 1);
-    plan.lora_rank = 8;
-    plan.recompute = tp == 2 ? Recompute::kFull : Recompute::kSelective;
+    plan.training.lora_rank = 8;
+    plan.recomputing.kind = tp == 2 ? Recompute::kFull : Recompute::kSelective;
     EXPECT_GT(run(small_model(), plan, one_node(4, 100_GBps)).step_time, Duration(0));
   }
 }
@@ -364,10 +364,10 @@ TEST(LowerTest, AFrozenModelIsHeldAndItsAdaptersAreTrained) {
 TEST(LowerTest, PlaceholdersOfWeightGradientsAreOneOfAShape) {
   ParallelPlan plan = plan_of(1, 4, 1, 0);
   EXPECT_EQ(resident(plan, MemoryCategory::kBuffers), Bytes(0));
-  plan.gradient_placeholders = true;
+  plan.buffers.gradient_placeholders = true;
   const std::int64_t qkv = 1024 * 512, out = 512 * 512, gate_up = 2048 * 512, down = 512 * 1024;
   EXPECT_EQ(resident(plan, MemoryCategory::kBuffers), Bytes(2 * (qkv + out + gate_up + down)));
-  plan.tp = plan.dp = 2;
+  plan.mesh.tp = plan.mesh.dp = 2;
   EXPECT_EQ(resident(plan, MemoryCategory::kBuffers), Bytes(2 * (qkv + out + gate_up) / 2));
 }
 
@@ -377,20 +377,20 @@ TEST(LowerTest, NarrowWeightsAreKeptInTheDirectionsThatMatmulsRead) {
   const std::int64_t layers = small_model().layers;
   const std::int64_t weights = layers * (1024 * 512 + 512 * 512 + 2048 * 512 + 512 * 1024);
   ParallelPlan plan = plan_of(1, 4, 1, 0);
-  plan.type = DataType::kFp8;
+  plan.precision.type = DataType::kFp8;
   const Bytes wide = resident(plan, MemoryCategory::kParameters);
   const auto more = [&] { return (resident(plan, MemoryCategory::kParameters) - wide).value(); };
-  plan.keep_narrow_weights = true;
+  plan.narrow.keep_narrow_weights = true;
   EXPECT_EQ(more(), weights);
-  plan.transpose_operands = true;
+  plan.narrow.transpose_operands = true;
   EXPECT_EQ(more(), 2 * weights);
-  plan.round_weights = true;
+  plan.narrow.round_weights = true;
   EXPECT_EQ(more(), 0);
-  plan.round_weights = false;
-  plan.weight_type = DataType::kFp8;
+  plan.narrow.round_weights = false;
+  plan.precision.weight_type = DataType::kFp8;
   EXPECT_EQ(more(), weights - parameter_count(small_model()));
-  plan.weight_type.reset();
-  plan.type = DataType::kBf16;
+  plan.precision.weight_type.reset();
+  plan.precision.type = DataType::kBf16;
   EXPECT_EQ(more(), 0);
 }
 
@@ -400,7 +400,7 @@ TEST(LowerTest, HybridShardingGathersInTheGroupAndSumsAcross) {
   const std::int64_t parameters = parameter_count(small_model());
   for (const int zero : {1, 2, 3}) {
     ParallelPlan plan = plan_of(1, 4, 1, zero);
-    plan.shard = 2;
+    plan.state.shard = 2;
     const SimulationResult result = run(small_model(), plan, one_node(4, 100_GBps), {.steps = 2});
     const std::int64_t inside[] = {0, 4 + 2, 4 * 4 + 2, (2 + 2 + 4) * 4};
     EXPECT_EQ(sent(result, Axis::kData).value(), parameters * (2 * inside[zero] + 2 * 4)) << zero;
@@ -414,11 +414,11 @@ TEST(LowerTest, HybridShardingGathersInTheGroupAndSumsAcross) {
 // A reduction that nothing computes beside costs its whole time in every layer.
 TEST(LowerTest, FsdpWithoutOverlapComputesNothingBesideReductions) {
   ParallelPlan plan = plan_of(1, 4, 1, 3);
-  plan.sequence = 4096;  // a backward takes longer than a reduction
+  plan.batch.sequence = 4096;  // a backward takes longer than a reduction
   const Cluster cluster = one_node(4, 100_GBps);
   const auto step = [&] { return run(small_model(), plan, cluster, {.steps = 2}).step_time; };
   const Duration beside = step();
-  plan.overlap_gradients = false;
+  plan.overlap.gradients = false;
   const double sent_by_each = static_cast<double>(parameter_count(small_model()) * 4) * 3 / 4;
   const double reductions = sent_by_each * static_cast<double>(plan.microbatches()) / 100e9;
   const double longer = to_seconds(step() - beside);
@@ -430,7 +430,7 @@ TEST(LowerTest, FsdpWithoutOverlapComputesNothingBesideReductions) {
 TEST(LowerTest, ParametersThatStayGatheredAreGatheredOnceAStep) {
   const std::int64_t parameters = parameter_count(small_model());
   ParallelPlan plan = plan_of(1, 4, 1, 3);
-  plan.reshard_after_forward = false;
+  plan.state.reshard_after_forward = false;
   const SimulationResult result = run(small_model(), plan, one_node(4, 100_GBps), {.steps = 2});
   EXPECT_EQ(sent(result, Axis::kData).value(), 3 * parameters * (2 + 4 * 4));
   const auto gathered = static_cast<std::size_t>(MemoryCategory::kGatheredParameters);
@@ -442,10 +442,10 @@ TEST(LowerTest, ParametersThatStayGatheredAreGatheredOnceAStep) {
 TEST(LowerTest, GatheredParametersMayStayWithTheActivations) {
   ModelSpec model = small_model();
   ParallelPlan plan = plan_of(1, 4, 1, 3);
-  plan.prefetch = 0;
+  plan.state.prefetch = 0;
   const auto run_it = [&] { return run(model, plan, one_node(4, 100_GBps), {.steps = 2}); };
   const SimulationResult dropped = run_it();
-  plan.save_gathered = true;
+  plan.buffers.save_gathered = true;
   const SimulationResult kept = run_it();
   EXPECT_EQ(sent(kept, Axis::kData), sent(dropped, Axis::kData));
   EXPECT_EQ(kept.step_time, dropped.step_time);
@@ -456,7 +456,7 @@ TEST(LowerTest, GatheredParametersMayStayWithTheActivations) {
   };
   EXPECT_EQ(gathered(kept), 2 * blocks) << "the peak is behind the last block";
   EXPECT_LT(gathered(dropped), gathered(kept) / 3);
-  plan.recompute = Recompute::kFull;
+  plan.recomputing.kind = Recompute::kFull;
   const SimulationResult again = run_it();
   EXPECT_LT(gathered(again), gathered(kept) / 3) << "layers whose forward is repeated keep nothing";
 }
@@ -473,13 +473,13 @@ TEST(LowerTest, TheEmbeddingMayStayGathered) {
   };
   const std::int64_t table = 1000 * 512 * 2;
   const SimulationResult dropped = run_it();
-  plan.keep_root = true;
+  plan.buffers.keep_root = true;
   const SimulationResult kept = run_it();
   EXPECT_EQ(gathered(kept), gathered(dropped) + table);
   EXPECT_EQ(sent(kept, Axis::kData), sent(dropped, Axis::kData));
   model.tied_embeddings = true;
   const SimulationResult tied = run_it();
-  plan.keep_root = false;
+  plan.buffers.keep_root = false;
   EXPECT_EQ(gathered(tied), gathered(run_it()));
 }
 
@@ -502,20 +502,20 @@ TEST(LowerTest, TiedEmbeddingsAreGatheredForBothOfTheirLayers) {
 // With overlap the next step's first layers start before the last parameters are there.
 TEST(LowerTest, ParametersAreGatheredBesideTheNextForward) {
   ParallelPlan plan = plan_of(1, 4, 1, 1);
-  plan.sequence = 4096;
+  plan.batch.sequence = 4096;
   const Cluster cluster = one_node(4, 2_GBps);
   const Duration waits = run(small_model(), plan, cluster, {.steps = 2}).step_time;
-  plan.overlap_parameters = true;
+  plan.overlap.parameters = true;
   EXPECT_LT(run(small_model(), plan, cluster, {.steps = 2}).step_time, waits);
 }
 
 // A norm of all gradients: replicas have the same one, parts of ZeRO-1 have their own.
 TEST(LowerTest, ClippingNeedsOneValueOfEveryRank) {
   ParallelPlan plan = plan_of(2, 2, 1, 0);
-  plan.clip_gradients = true;
+  plan.update.clip_gradients = true;
   const Cluster cluster = one_node(4, 100_GBps);
   EXPECT_EQ(sent(run(small_model(), plan, cluster), Axis::kOther).value(), 2 * 2 * 1 * 4);
-  plan.zero = 1;
+  plan.state.zero = 1;
   EXPECT_EQ(sent(run(small_model(), plan, cluster), Axis::kOther).value(), 2 * 3 * 4);
 }
 
@@ -525,8 +525,8 @@ TEST(LowerTest, KeysAndValuesGoRoundTheContextRanks) {
   const std::int64_t chunk = 64 * 4 * 128 * 2;
   for (const ContextMode mode : {ContextMode::kRing, ContextMode::kZigzagRing}) {
     ParallelPlan plan = plan_of(1, 1, 1, 0);
-    plan.cp = 4;
-    plan.cp_mode = mode;
+    plan.mesh.cp = 4;
+    plan.tensor.cp_mode = mode;
     const SimulationResult result = run(small_model(), plan, one_node(4, 100_GBps));
     EXPECT_EQ(sent(result, Axis::kContext).value(), 4 * 4 * 4 * (3 + 3 + 4) * chunk);
   }
@@ -551,12 +551,12 @@ double attention_flops(const OpGraph& graph, std::size_t rank) {
 TEST(LowerTest, AZigZagSplitBalancesCausalAttention) {
   const Places places = one_node(4, 1_GBps).places;
   ParallelPlan plan = plan_of(1, 1, 1, 0);
-  plan.allow_idle_chips = true;
+  plan.mesh.allow_idle_chips = true;
   const double whole = attention_flops(lower(small_model(), plan, places, ideal_chip(), {}), 0);
-  plan.cp = 4;
-  plan.cp_mode = ContextMode::kRing;
+  plan.mesh.cp = 4;
+  plan.tensor.cp_mode = ContextMode::kRing;
   const OpGraph ring = lower(small_model(), plan, places, ideal_chip(), {});
-  plan.cp_mode = ContextMode::kZigzagRing;
+  plan.tensor.cp_mode = ContextMode::kZigzagRing;
   const OpGraph zigzag = lower(small_model(), plan, places, ideal_chip(), {});
   ASSERT_EQ(ring.programs.size(), 4U);
   ASSERT_EQ(zigzag.programs.size(), 1U);
@@ -573,17 +573,17 @@ TEST(LowerTest, ContextRanksDivideDocuments) {
   const Places places = one_node(4, 1_GBps).places;
   for (const std::int64_t document : {24, 50, 64, 100}) {
     ParallelPlan plan = plan_of(1, 1, 1, 0);
-    plan.allow_idle_chips = true;
-    plan.document_length = document;
+    plan.mesh.allow_idle_chips = true;
+    plan.batch.document_length = document;
     const double whole = attention_flops(lower(small_model(), plan, places, ideal_chip(), {}), 0);
-    plan.cp = 4;
+    plan.mesh.cp = 4;
     for (std::size_t mode = 0; mode < kContextModes; ++mode) {
-      plan.cp_mode = static_cast<ContextMode>(mode);
+      plan.tensor.cp_mode = static_cast<ContextMode>(mode);
       const OpGraph graph = lower(small_model(), plan, places, ideal_chip(), {});
       double sum = 0;
       for (std::size_t rank = 0; rank < 4; ++rank) sum += attention_flops(graph, rank);
-      EXPECT_NEAR(sum, whole, 1e-9 * whole) << document << " " << name_of(plan.cp_mode);
-      if (plan.cp_mode == ContextMode::kRing && plan.sequence % (4 * document) == 0) {
+      EXPECT_NEAR(sum, whole, 1e-9 * whole) << document << " " << name_of(plan.tensor.cp_mode);
+      if (plan.tensor.cp_mode == ContextMode::kRing && plan.batch.sequence % (4 * document) == 0) {
         EXPECT_DOUBLE_EQ(attention_flops(graph, 0), whole / 4);
         EXPECT_DOUBLE_EQ(attention_flops(graph, 3), whole / 4);
       }
@@ -596,9 +596,9 @@ TEST(LowerTest, ContextModesRunWithTheOtherAxes) {
   for (std::size_t mode = 0; mode < kContextModes; ++mode) {
     for (const Recompute recompute : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
       ParallelPlan plan = plan_of(2, 1, 2, 1);
-      plan.cp = 2;
-      plan.cp_mode = static_cast<ContextMode>(mode);
-      plan.recompute = recompute;
+      plan.mesh.cp = 2;
+      plan.tensor.cp_mode = static_cast<ContextMode>(mode);
+      plan.recomputing.kind = recompute;
       const SimulationResult result = run(small_model(), plan, one_node(8, 100_GBps));
       EXPECT_GT(sent(result, Axis::kContext), Bytes(0));
     }
@@ -615,7 +615,7 @@ ModelSpec small_experts() {
 // of which 3/4 leave it, in 4 layers and 4 micro-batches.
 TEST(LowerTest, CopiesOfTokensTravelToTheirExpertsAndBack) {
   ParallelPlan plan = plan_of(1, 4, 1, 1);
-  plan.ep = 4;
+  plan.mesh.ep = 4;
   const SimulationResult result = run(small_experts(), plan, one_node(4, 100_GBps));
   EXPECT_EQ(sent(result, Axis::kExpert).value(), 4 * 4 * 4 * 4 * 256 * 2 * 512 * 2 * 3 / 4);
 }
@@ -624,7 +624,7 @@ TEST(LowerTest, CopiesOfTokensTravelToTheirExpertsAndBack) {
 TEST(LowerTest, ExpertsAreReducedOverTheirOwnReplicas) {
   for (const std::int64_t ep : {1, 2, 4}) {
     ParallelPlan plan = plan_of(1, 4, 1, 0);
-    plan.ep = ep;
+    plan.mesh.ep = ep;
     const ModelSpec model = small_experts();
     const SimulationResult result = run(model, plan, one_node(4, 100_GBps));
     const std::int64_t experts = 4 * 8 * 3 * 512 * 256;
@@ -639,10 +639,10 @@ TEST(LowerTest, ExpertsRunWithTheOtherAxes) {
     for (const int zero : {0, 1, 2, 3}) {
       for (const Dispatch dispatch : {Dispatch::kAllToAll, Dispatch::kTwoLevel}) {
         ParallelPlan plan = plan_of(2, 2, 2, zero);
-        plan.ep = 4 / etp;
-        plan.etp = etp;
-        plan.dispatch = dispatch;
-        plan.recompute = etp == 2 ? Recompute::kFull : Recompute::kNone;
+        plan.mesh.ep = 4 / etp;
+        plan.mesh.etp = etp;
+        plan.experts.dispatch = dispatch;
+        plan.recomputing.kind = etp == 2 ? Recompute::kFull : Recompute::kNone;
         const SimulationResult result =
             run(small_experts(), plan, one_node(8, 100_GBps), {.steps = 2});
         EXPECT_GT(sent(result, Axis::kExpert), Bytes(0));
@@ -698,7 +698,7 @@ TEST(LowerTest, FullRecomputeTradesFlopsForMemory) {
   ParallelPlan plan = plan_of(2, 1, 2, 0);
   const Cluster cluster = one_node(4, 100_GBps);
   const SimulationResult kept = run(small_model(), plan, cluster);
-  plan.recompute = Recompute::kFull;
+  plan.recomputing.kind = Recompute::kFull;
   const SimulationResult again = run(small_model(), plan, cluster);
   const ModelLayers layers = build_layers(
       small_model(),
@@ -724,7 +724,7 @@ TEST(LowerTest, SelectiveRecomputeRunsTheAttentionKernelAgain) {
   ParallelPlan plan = plan_of(1, 1, 1, 0);
   const Cluster cluster = one_node(1, 100_GBps);
   const SimulationResult kept = run(small_model(), plan, cluster);
-  plan.recompute = Recompute::kSelective;
+  plan.recomputing.kind = Recompute::kSelective;
   const SimulationResult again = run(small_model(), plan, cluster);
   // Causal attention forward: 2 x s^2/2 pairs x heads x (64 + 64), 4 layers, 4 micro-batches.
   EXPECT_DOUBLE_EQ((again.flops - kept.flops).value(), 4 * 4 * 2.0 * 256 * 256 / 2 * 8 * 128);
@@ -732,7 +732,7 @@ TEST(LowerTest, SelectiveRecomputeRunsTheAttentionKernelAgain) {
 
 TEST(LowerTest, StagesHaveTheLayersOfTheLayout) {
   ParallelPlan plan = plan_of(1, 1, 2, 0);
-  plan.layout = {1, 3};
+  plan.pipeline.layout = {1, 3};
   const OpGraph graph = lower(small_model(), plan, one_node(2, 1_GBps).places, ideal_chip(), {});
   std::int32_t last[] = {-1, -1};
   for (std::size_t stage = 0; stage < 2; ++stage) {
@@ -749,10 +749,10 @@ TEST(LowerTest, StagesHaveTheLayersOfTheLayout) {
 // most of them, without overlap none.
 TEST(LowerTest, OverlapHidesGradientReduction) {
   ParallelPlan plan = plan_of(1, 4, 1, 0);
-  plan.sequence = 4096;
+  plan.batch.sequence = 4096;
   const Cluster cluster = one_node(4, 2_GBps);
   const SimulationResult overlapped = run(small_model(), plan, cluster);
-  plan.overlap_gradients = false;
+  plan.overlap.gradients = false;
   const SimulationResult after_all = run(small_model(), plan, cluster);
   const auto data = static_cast<std::size_t>(Axis::kData);
   EXPECT_LT(overlapped.step_time, after_all.step_time);
@@ -767,8 +767,8 @@ TEST(LowerTest, OverlapHidesGradientReduction) {
 TEST(LowerTest, ABucketIsFullWhenItHasAsManyParametersAsItMay) {
   for (const auto& [size, buckets] : {std::pair{2'360'320, 5}, std::pair{2'360'321, 3}}) {
     ParallelPlan plan = plan_of(1, 2, 1, 0);
-    plan.overlap_gradients = false;
-    plan.gradient_bucket_parameters = size;
+    plan.overlap.gradients = false;
+    plan.messages.gradient_bucket_parameters = size;
     const OpGraph graph =
         lower(small_model(), plan, one_node(2, 100_GBps).places, ideal_chip(), {});
     EXPECT_EQ(
@@ -784,21 +784,21 @@ TEST(LowerTest, ABucketIsFullWhenItHasAsManyParametersAsItMay) {
 // (megatron/core/distributed/distributed_data_parallel.py).
 TEST(LowerTest, BucketsGrowWithTheReplicas) {
   ParallelPlan plan;
-  plan.dp = 8;
+  plan.mesh.dp = 8;
   EXPECT_EQ(plan.bucket_parameters(), 40'000'000);
-  plan.dp = 64;
+  plan.mesh.dp = 64;
   EXPECT_EQ(plan.bucket_parameters(), 64'000'000);
-  plan.gradient_bucket_parameters = 1000;
+  plan.messages.gradient_bucket_parameters = 1000;
   EXPECT_EQ(plan.bucket_parameters(), 1000);
 }
 
 TEST(LowerTest, PrefetchHidesTheGathersOfFullySharedData) {
   ParallelPlan plan = plan_of(1, 4, 1, 3);
-  plan.sequence = 4096;
-  plan.prefetch = 0;
+  plan.batch.sequence = 4096;
+  plan.state.prefetch = 0;
   const Cluster cluster = one_node(4, 20_GBps);
   const Duration none = run(small_model(), plan, cluster, {.steps = 2}).step_time;
-  plan.prefetch = 1;
+  plan.state.prefetch = 1;
   EXPECT_LT(run(small_model(), plan, cluster, {.steps = 2}).step_time, none);
 }
 
@@ -862,13 +862,13 @@ TEST(LowerTest, FsdpCopiesParametersAndGradients) {
   };
   ParallelPlan plan = plan_of(1, 4, 1, 3);
   EXPECT_EQ(copied(plan), 0);
-  plan.fsdp_copies = true;
+  plan.buffers.fsdp_copies = true;
   const std::int64_t parameters = parameter_count(small_model());
   EXPECT_EQ(copied(plan), plan.microbatches() * 14 * parameters);
-  plan.recompute = Recompute::kFull;
+  plan.recomputing.kind = Recompute::kFull;
   EXPECT_EQ(copied(plan), plan.microbatches() * 14 * parameters);
-  plan.reshard_after_forward = false;
-  plan.recompute = Recompute::kNone;
+  plan.state.reshard_after_forward = false;
+  plan.recomputing.kind = Recompute::kNone;
   EXPECT_EQ(copied(plan), plan.microbatches() * 10 * parameters);
 }
 

@@ -30,15 +30,15 @@ ModelSpec stack(std::int64_t layers) {
 
 ParallelPlan plan_of(std::int64_t tp, std::int64_t dp, std::int64_t pp, int zero) {
   ParallelPlan plan;
-  plan.tp = tp;
-  plan.dp = dp;
-  plan.pp = pp;
-  plan.zero = zero;
-  plan.global_batch = dp * 4;
-  plan.microbatch_size = pp > 1 ? 1 : 4;
-  plan.sequence = kTokens / 4;
-  plan.optimizer = Optimizer::kNone;
-  plan.gradient_bytes = 2;
+  plan.mesh.tp = tp;
+  plan.mesh.dp = dp;
+  plan.mesh.pp = pp;
+  plan.state.zero = zero;
+  plan.batch.global_batch = dp * 4;
+  plan.batch.microbatch_size = pp > 1 ? 1 : 4;
+  plan.batch.sequence = kTokens / 4;
+  plan.training.optimizer = Optimizer::kNone;
+  plan.update.gradient_bytes = 2;
   return plan;
 }
 
@@ -69,7 +69,7 @@ TEST(MlpStackLowerTest, AStepIsTwelveTokensDFALayer) {
 TEST(MlpStackLowerTest, ATensorGroupSendsFiveBoundariesALayer) {
   for (const bool sequence_parallel : {true, false}) {
     ParallelPlan plan = plan_of(4, 1, 1, 0);
-    plan.sequence_parallel = sequence_parallel;
+    plan.tensor.sequence_parallel = sequence_parallel;
     const SimulationResult result = run(stack(6), plan, one_node(4, 100_GBps));
     EXPECT_EQ(sent(result, Axis::kTensor).value(),
               6 * (sequence_parallel ? 5 : 4) * 3 * kTokens * kHidden * 2);
@@ -82,7 +82,7 @@ TEST(MlpStackLowerTest, ATensorGroupSendsFiveBoundariesALayer) {
 // sent.
 TEST(MlpStackLowerTest, CollectiveMatmulsLeaveOneChunk) {
   ParallelPlan plan = plan_of(4, 1, 1, 0);
-  plan.tensor_chunks = 8;
+  plan.pieces.tensor_chunks = 8;
   Cluster cluster = one_node(4, Bandwidth(3e12));
   cluster.chip.memory_bandwidth = Bandwidth(1e18);
   const SimulationResult result = run(stack(6), plan, cluster);
@@ -91,7 +91,7 @@ TEST(MlpStackLowerTest, CollectiveMatmulsLeaveOneChunk) {
   const double expected = 6 * (3 * m + 2 * k / 8);
   EXPECT_NEAR(to_seconds(result.step_time), expected, 1e-3 * expected);
   EXPECT_EQ(sent(result, Axis::kTensor).value(), 6 * 5 * 3 * kTokens * kHidden * 2);
-  plan.sequence_parallel = false;
+  plan.tensor.sequence_parallel = false;
   EXPECT_EQ(check(plan, stack(6), cluster.places).size(), 1U);
 }
 
@@ -109,7 +109,7 @@ TEST(MlpStackLowerTest, ReplicasSendWhatTheFormulasSay) {
 TEST(MlpStackLowerTest, EveryAxisAndRecomputeRun) {
   for (const Recompute recompute : {Recompute::kNone, Recompute::kFull}) {
     ParallelPlan plan = plan_of(2, 2, 2, 1);
-    plan.recompute = recompute;
+    plan.recomputing.kind = recompute;
     const SimulationResult result = run(stack(4), plan, one_node(8, 100_GBps));
     const double matmuls = 2.0 * 4 * kTokens * kHidden * kWidth * 4;
     EXPECT_EQ(result.flops.value(), matmuls * (recompute == Recompute::kFull ? 4 : 3));
@@ -121,7 +121,7 @@ TEST(MlpStackLowerTest, EveryAxisAndRecomputeRun) {
 TEST(MlpStackLowerTest, EveryStageHasLayers) {
   ParallelPlan plan = plan_of(1, 1, 2, 0);
   for (const auto& layout : std::vector<std::vector<std::int64_t>>{{0, 4}, {4, 0}}) {
-    plan.layout = layout;
+    plan.pipeline.layout = layout;
     const std::vector<Problem> problems = check(plan, stack(4), one_node(2, 1_GBps).places);
     ASSERT_EQ(problems.size(), 1U);
     EXPECT_EQ(problems[0].field, "layout");
@@ -130,7 +130,7 @@ TEST(MlpStackLowerTest, EveryStageHasLayers) {
 
 TEST(MlpStackLowerTest, RecomputeKeepsOneInputALayer) {
   ParallelPlan plan = plan_of(2, 1, 1, 0);
-  plan.recompute = Recompute::kFull;
+  plan.recomputing.kind = Recompute::kFull;
   const SimulationResult result = run(stack(4), plan, one_node(2, 100_GBps));
   const MemoryPeak& peak = result.memory_peaks[0];
   // Four inputs of half of the tokens, and what the last layer has made again: half of the width.

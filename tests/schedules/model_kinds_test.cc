@@ -187,14 +187,14 @@ std::vector<ModelSpec> all_kinds() {
 SimulationResult run(const ModelSpec& model, std::int64_t tp, std::int64_t dp, std::int64_t pp,
                      bool sequence_parallel, Recompute recompute) {
   ParallelPlan plan;
-  plan.tp = tp;
-  plan.dp = dp;
-  plan.pp = pp;
-  plan.zero = dp > 1 ? 1 : 0;
-  plan.global_batch = dp * 4;
-  plan.sequence = 256;
-  plan.sequence_parallel = sequence_parallel;
-  plan.recompute = recompute;
+  plan.mesh.tp = tp;
+  plan.mesh.dp = dp;
+  plan.mesh.pp = pp;
+  plan.state.zero = dp > 1 ? 1 : 0;
+  plan.batch.global_batch = dp * 4;
+  plan.batch.sequence = 256;
+  plan.tensor.sequence_parallel = sequence_parallel;
+  plan.recomputing.kind = recompute;
   const Cluster cluster = one_node(static_cast<int>(tp * dp * pp), 100_GBps);
   EXPECT_EQ(check(plan, model, cluster.places), std::vector<Problem>{}) << model.name;
   return simulate(lower(model, plan, cluster.places, cluster.chip, {}), cluster, {});
@@ -233,19 +233,19 @@ TEST(ModelKindsTest, SharedWeightsRunOnOneStage) {
       EXPECT_GT(run(model, 2, 2, 1, sequence_parallel, recompute).step_time, Duration(0));
     }
     ParallelPlan sharded;
-    sharded.dp = 4;
-    sharded.zero = 3;
-    sharded.global_batch = 8;
-    sharded.sequence = 256;
-    sharded.recompute = recompute;
+    sharded.mesh.dp = 4;
+    sharded.state.zero = 3;
+    sharded.batch.global_batch = 8;
+    sharded.batch.sequence = 256;
+    sharded.recomputing.kind = recompute;
     const Cluster cluster = one_node(4, 100_GBps);
     const OpGraph graph = lower(model, sharded, cluster.places, cluster.chip, {});
     EXPECT_GT(simulate(graph, cluster, {}).step_time, Duration(0));
     ParallelPlan divided = sharded;
-    divided.dp = 1;
-    divided.zero = 0;
-    divided.cp = 4;
-    divided.cp_mode = ContextMode::kAllGather;
+    divided.mesh.dp = 1;
+    divided.state.zero = 0;
+    divided.mesh.cp = 4;
+    divided.tensor.cp_mode = ContextMode::kAllGather;
     const OpGraph rings = lower(model, divided, cluster.places, cluster.chip, {});
     EXPECT_GT(simulate(rings, cluster, {}).step_time, Duration(0));
   }
@@ -254,8 +254,8 @@ TEST(ModelKindsTest, SharedWeightsRunOnOneStage) {
 TEST(ModelKindsTest, SharedWeightsAreHeldByEachStageThatReadsThem) {
   ModelSpec model = with_shared_blocks();
   ParallelPlan plan;
-  plan.pp = 3;
-  plan.sequence = 256;
+  plan.mesh.pp = 3;
+  plan.batch.sequence = 256;
   std::vector<SharedWeights> shared = shared_weights(model, plan);
   ASSERT_EQ(shared.size(), 1U);  // the second block is read by the second stage only
   EXPECT_EQ(shared[0].holders, (std::vector<std::int32_t>{0, 2}));
@@ -268,11 +268,11 @@ TEST(ModelKindsTest, SharedWeightsAreHeldByEachStageThatReadsThem) {
   shared = shared_weights(model, plan);
   ASSERT_EQ(shared.size(), 2U);
   EXPECT_EQ(shared[0].name, "tied embedding");
-  plan.pp = 1;
+  plan.mesh.pp = 1;
   EXPECT_TRUE(shared_weights(model, plan).empty());
   model.layers = 12;
-  plan.pp = 2;
-  plan.schedule = ScheduleName::kDualPipe;
+  plan.mesh.pp = 2;
+  plan.pipeline.schedule = ScheduleName::kDualPipe;
   const std::vector<Problem> refused = check(plan, model, one_node(2, 100_GBps).places);
   EXPECT_EQ(std::ranges::count(refused, "schedule", &Problem::field), 1);
 }
@@ -291,15 +291,15 @@ TEST(ModelKindsTest, SharedWeightsRunOverStages) {
         for (const bool tensor : {false, true}) {
           if (zero == 3 && tensor) continue;
           ParallelPlan plan;
-          plan.pp = 2;
-          plan.tp = tensor ? 2 : 1;
-          plan.dp = tensor ? 2 : 4;
-          plan.sequence_parallel = tensor;
-          plan.sequence = 256;
-          plan.global_batch = 16;
-          plan.zero = zero;
-          plan.schedule = schedule;
-          if (schedule == ScheduleName::kInterleaved) plan.chunks = 3;
+          plan.mesh.pp = 2;
+          plan.mesh.tp = tensor ? 2 : 1;
+          plan.mesh.dp = tensor ? 2 : 4;
+          plan.tensor.sequence_parallel = tensor;
+          plan.batch.sequence = 256;
+          plan.batch.global_batch = 16;
+          plan.state.zero = zero;
+          plan.pipeline.schedule = schedule;
+          if (schedule == ScheduleName::kInterleaved) plan.pipeline.chunks = 3;
           model.tied_embeddings = tied;
           const std::vector<Problem> problems = check(plan, model, cluster.places);
           if (!problems.empty()) continue;
@@ -318,7 +318,7 @@ TEST(ModelKindsTest, SharedWeightsRunOverStages) {
 // stream: planned_bytes() is checked in every run. They stay under full recompute.
 TEST(ModelKindsTest, WhatLaterLayersReadIsHandedOn) {
   ParallelPlan plan;
-  plan.sequence = 256;
+  plan.batch.sequence = 256;
   const auto message = [&plan](const ModelSpec& model, std::int64_t layer) {
     return message_size(model, plan, build_layers(model, shard_of(plan, {})), layer);
   };
@@ -340,7 +340,7 @@ TEST(ModelKindsTest, WhatLaterLayersReadIsHandedOn) {
 
   const auto kept = [&plan](const ModelSpec& shape) {
     ParallelPlan full = plan;
-    full.recompute = Recompute::kFull;
+    full.recomputing.kind = Recompute::kFull;
     Bytes sum;
     for (const LayerStep& step :
          lower_model(shape, full, {}, {}).blocks.front().in(BlockRecompute::kAlone).forward) {
@@ -377,9 +377,9 @@ TEST(ModelKindsTest, EachInputThatIsGatheredAgainHasItsOwnReader) {
   models.back().name = "parallel branches, two gathers in a row";
   models.back().parallel_branches = true;
   ParallelPlan plan;
-  plan.tp = 2;
-  plan.global_batch = 2;
-  plan.sequence = 256;
+  plan.mesh.tp = 2;
+  plan.batch.global_batch = 2;
+  plan.batch.sequence = 256;
   const Cluster cluster = one_node(2, 100_GBps);
   for (const ModelSpec& model : models) {
     const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
@@ -418,12 +418,12 @@ TEST(ModelKindsTest, EveryKindRunsWithDividedSequences) {
       for (const Recompute recompute : {Recompute::kNone, Recompute::kFull, Recompute::kMatmuls}) {
         SCOPED_TRACE(model.name + ", " + std::string(name_of(mode)));
         ParallelPlan plan;
-        plan.cp = 2;
-        plan.tp = 2;
-        plan.cp_mode = mode;
-        plan.global_batch = 2;
-        plan.sequence = 256;
-        plan.recompute = recompute;
+        plan.mesh.cp = 2;
+        plan.mesh.tp = 2;
+        plan.tensor.cp_mode = mode;
+        plan.batch.global_batch = 2;
+        plan.batch.sequence = 256;
+        plan.recomputing.kind = recompute;
         const Cluster cluster = one_node(4, 100_GBps);
         const bool is_ring = mode == ContextMode::kRing || mode == ContextMode::kZigzagRing;
         const bool refused = (model.indexer.heads > 0 && is_ring) ||
@@ -453,9 +453,9 @@ TEST(ModelKindsTest, RingsScoreEveryPair) {
     if (model.window == 0) continue;
     const auto flops = [&](std::int64_t cp) {
       ParallelPlan plan;
-      plan.cp = cp;
-      plan.cp_mode = ContextMode::kRing;
-      plan.sequence = 256;
+      plan.mesh.cp = cp;
+      plan.tensor.cp_mode = ContextMode::kRing;
+      plan.batch.sequence = 256;
       double sum = 0;
       for (std::int64_t rank = 0; rank < cp; ++rank) {
         for (const LoweredBlock& block :
@@ -475,19 +475,19 @@ TEST(ModelKindsTest, PredictionRunsFullySharded) {
       ModelSpec model = with_prediction();
       model.tied_embeddings = tied;
       ParallelPlan plan;
-      plan.dp = 4;
-      plan.pp = pp;
-      plan.zero = 3;
-      plan.global_batch = 16;
-      plan.sequence = 256;
+      plan.mesh.dp = 4;
+      plan.mesh.pp = pp;
+      plan.state.zero = 3;
+      plan.batch.global_batch = 16;
+      plan.batch.sequence = 256;
       const Cluster cluster = one_node(static_cast<int>(4 * pp), 100_GBps);
       EXPECT_EQ(check(plan, model, cluster.places), std::vector<Problem>{});
       const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
       EXPECT_GT(simulate(graph, cluster, {.steps = 2}).step_time, Duration(0));
       // Each of the two modules' entries and losses gathers its own table.
       const auto gathered = static_cast<std::size_t>(MemoryCategory::kGatheredParameters);
-      plan.shard = 2;
-      plan.reshard_after_forward = false;
+      plan.state.shard = 2;
+      plan.state.reshard_after_forward = false;
       const SimulationResult hybrid =
           simulate(lower(model, plan, cluster.places, cluster.chip, {}), cluster, {.steps = 2});
       EXPECT_GT(hybrid.memory_peaks[0].by_category[gathered], Bytes(0));

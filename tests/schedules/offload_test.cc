@@ -26,12 +26,12 @@ constexpr auto kActivations = static_cast<std::size_t>(MemoryCategory::kActivati
 
 ParallelPlan plan_of(std::int64_t dp, std::int64_t pp, int zero) {
   ParallelPlan plan;
-  plan.dp = dp;
-  plan.pp = pp;
-  plan.zero = zero;
-  plan.global_batch = dp * 4;
-  plan.sequence = 256;
-  if (zero < 3) plan.gradient_bucket_parameters = 1'000'000;
+  plan.mesh.dp = dp;
+  plan.mesh.pp = pp;
+  plan.state.zero = zero;
+  plan.batch.global_batch = dp * 4;
+  plan.batch.sequence = 256;
+  if (zero < 3) plan.messages.gradient_bucket_parameters = 1'000'000;
   return plan;
 }
 
@@ -67,7 +67,7 @@ TEST(OffloadTest, StateStreamsThroughTheChip) {
   for (const int zero : {0, 1, 2, 3}) {
     ParallelPlan plan = plan_of(2, 1, zero);
     const SimulationResult there = run(plan, with_host(2));
-    plan.offload_optimizer = true;
+    plan.offload.optimizer = true;
     const SimulationResult away = run(plan, with_host(2));
     const std::int64_t updated = zero == 0 ? 2 * parameters : parameters;
     EXPECT_EQ(host_bytes(away), updated * 2 * 12) << zero;
@@ -80,8 +80,8 @@ TEST(OffloadTest, StateStreamsThroughTheChip) {
 // Two buckets at a time at most: 24 MB of state in buckets of a million parameters and more.
 TEST(OffloadTest, TwoBucketsOfStateAreOnTheChip) {
   ParallelPlan plan = plan_of(1, 1, 0);
-  plan.offload_optimizer = true;
-  plan.gradient_bucket_parameters = 500'000;
+  plan.offload.optimizer = true;
+  plan.messages.gradient_bucket_parameters = 500'000;
   const SimulationResult result = run(plan, with_host(1));
   const std::int64_t largest = parameter_count(small_model()) / 2;
   EXPECT_GT(of_category(result, kOptimizerState), 0);
@@ -95,7 +95,7 @@ TEST(OffloadTest, ACheckpointGoesOutBesideTheStep) {
   for (const int zero : {0, 1, 2, 3}) {
     ParallelPlan plan = plan_of(2, 1, zero);
     const SimulationResult alone = run(plan, with_host(2));
-    plan.copy_checkpoint = true;
+    plan.offload.copy_checkpoint = true;
     const SimulationResult fast = run(plan, with_host(2, 1000_GBps));
     EXPECT_EQ(host_bytes(fast), parameters * (12 + 2)) << zero;
     EXPECT_EQ(fast.memory_peaks[0].bytes, alone.memory_peaks[0].bytes) << zero;
@@ -106,8 +106,8 @@ TEST(OffloadTest, ACheckpointGoesOutBesideTheStep) {
     EXPECT_LT(to_seconds(slow.step_time), copy + to_seconds(alone.step_time)) << zero;
   }
   ParallelPlan plan = plan_of(2, 1, 0);
-  plan.copy_checkpoint = true;
-  plan.optimizer = Optimizer::kNone;
+  plan.offload.copy_checkpoint = true;
+  plan.training.optimizer = Optimizer::kNone;
   EXPECT_EQ(host_bytes(run(plan, with_host(2))), parameters * 2);
 }
 
@@ -116,14 +116,14 @@ TEST(OffloadTest, TheHostUpdates) {
   const std::int64_t parameters = parameter_count(small_model());
   for (const int zero : {0, 1, 2, 3}) {
     ParallelPlan plan = plan_of(2, 1, zero);
-    plan.offload_optimizer = true;
-    plan.host_optimizer = true;
+    plan.offload.optimizer = true;
+    plan.update.host_optimizer = true;
     const SimulationResult result = run(plan, with_host(2));
     const std::int64_t updated = zero == 0 ? 2 * parameters : parameters;
     EXPECT_EQ(host_bytes(result), updated * (4 + 2)) << zero;
     EXPECT_EQ(result.host_peaks[0].value(), updated * (12 + 4)) << zero;
     EXPECT_EQ(of_category(result, kOptimizerState), 0) << zero;
-    plan.clip_gradients = true;
+    plan.update.clip_gradients = true;
     EXPECT_GE(run(plan, with_host(2)).step_time, result.step_time) << zero;
   }
 }
@@ -135,7 +135,7 @@ TEST(OffloadTest, ActivationsGoOutAndComeBack) {
     const ModelSpec model = small_model(8);
     const Cluster cluster = with_host(static_cast<int>(pp), 400_GBps);
     const SimulationResult kept = run(plan, cluster, model);
-    plan.offload_activations = true;
+    plan.offload.activations = true;
     const SimulationResult away = run(plan, cluster, model);
     EXPECT_GT(host_bytes(away), 0);
     EXPECT_EQ(host_bytes(away) % (2 * 4 * 8), 0) << "2 x 4 micro-batches x 8 equal blocks";
@@ -143,7 +143,7 @@ TEST(OffloadTest, ActivationsGoOutAndComeBack) {
     const std::int64_t saved = of_category(kept, kActivations) - of_category(away, kActivations);
     EXPECT_GE(saved, block * (8 / pp - 3)) << "three blocks may be on the chip";
     EXPECT_EQ(kept.flops, away.flops);
-    plan.offload_layers = 2;
+    plan.offload.layers = 2;
     EXPECT_EQ(host_bytes(run(plan, cluster, model)), 2 * 4 * 2 * pp * block);
   }
 }
@@ -151,10 +151,10 @@ TEST(OffloadTest, ActivationsGoOutAndComeBack) {
 // A fast link costs only the first and the last copy. A slow link sets the pace.
 TEST(OffloadTest, CopiesHideBehindCompute) {
   ParallelPlan plan = plan_of(1, 1, 0);
-  plan.sequence = 4096;
+  plan.batch.sequence = 4096;
   const ModelSpec model = small_model(16);
   const SimulationResult kept = run(plan, with_host(1), model);
-  plan.offload_activations = true;
+  plan.offload.activations = true;
   const auto seconds = [&](Bandwidth link) {
     return to_seconds(run(plan, with_host(1, link), model).step_time);
   };
@@ -169,11 +169,11 @@ TEST(OffloadTest, EverySchedulePassesThroughTheHost) {
   for (const ScheduleName schedule : all_schedules()) {
     for (const bool on_host : {false, true}) {
       ParallelPlan plan = plan_of(1, 4, 0);
-      plan.schedule = schedule;
-      plan.global_batch = 8;
-      plan.offload_activations = true;
-      plan.offload_optimizer = true;
-      plan.host_optimizer = on_host;
+      plan.pipeline.schedule = schedule;
+      plan.batch.global_batch = 8;
+      plan.offload.activations = true;
+      plan.offload.optimizer = true;
+      plan.update.host_optimizer = on_host;
       const ModelSpec model = small_model(16);
       if (!check(plan, model, with_host(4).places).empty()) continue;
       EXPECT_GT(host_bytes(run(plan, with_host(4), model)), 0);
@@ -183,8 +183,8 @@ TEST(OffloadTest, EverySchedulePassesThroughTheHost) {
 
 TEST(OffloadTest, KeysThatNeedOthersAreNamed) {
   ParallelPlan plan = plan_of(1, 1, 0);
-  plan.host_optimizer = true;
-  plan.offload_layers = 2;
+  plan.update.host_optimizer = true;
+  plan.offload.layers = 2;
   const std::vector<Problem> problems = check(plan, small_model(), with_host(1).places);
   ASSERT_EQ(problems.size(), 2U);
   EXPECT_EQ(problems[0].field, "host_optimizer");

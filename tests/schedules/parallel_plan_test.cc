@@ -16,11 +16,11 @@ namespace {
 
 ParallelPlan small_plan() {
   ParallelPlan plan;
-  plan.tp = 2;
-  plan.dp = 2;
-  plan.pp = 2;
-  plan.global_batch = 8;
-  plan.sequence = 128;
+  plan.mesh.tp = 2;
+  plan.mesh.dp = 2;
+  plan.mesh.pp = 2;
+  plan.batch.global_batch = 8;
+  plan.batch.sequence = 128;
   return plan;
 }
 
@@ -48,12 +48,12 @@ TEST(ParallelPlanTest, AGoodPlanHasNoProblems) {
 
 TEST(ParallelPlanTest, ReportsEveryProblemAtOnce) {
   ParallelPlan plan = small_plan();
-  plan.tp = 3;
-  plan.pp = 5;
-  plan.global_batch = 7;
-  plan.zero = 4;
-  plan.recompute_block = 2;
-  plan.shard = 4;
+  plan.mesh.tp = 3;
+  plan.mesh.pp = 5;
+  plan.batch.global_batch = 7;
+  plan.state.zero = 4;
+  plan.recomputing.block = 2;
+  plan.state.shard = 4;
   const auto problems = check(plan, small_model(8), eight_chips());
   EXPECT_TRUE(mentions(problems, "tp",
                        "is 3, which does not divide the model's attention heads (8); nearest: 2 or "
@@ -73,8 +73,8 @@ TEST(ParallelPlanTest, ReportsEveryProblemAtOnce) {
 // of 7 layers and 14 of 8. A single stage too many in front or behind may be empty, no more.
 TEST(ParallelPlanTest, StagesThatDoNotDivideTheLayersGetNumbersThatDo) {
   ParallelPlan plan = small_plan();
-  plan.dp = 128;
-  plan.pp = 16;
+  plan.mesh.dp = 128;
+  plan.mesh.pp = 16;
   EXPECT_TRUE(mentions(check(plan, small_model(126), eight_chips()), "pp",
                        "nearest on as many ranks: 2 (dp = 1024); or give the layers of each stage "
                        "by layout, such as layout=7,8*14,7"));
@@ -86,8 +86,8 @@ TEST(ParallelPlanTest, StagesThatDoNotDivideTheLayersGetNumbersThatDo) {
 
 TEST(ParallelPlanTest, MasterWeightsAreSharedOnlyWhereTheyAreGathered) {
   ParallelPlan plan = small_plan();
-  plan.shared_master = true;
-  plan.optimizer_bytes = 2;
+  plan.buffers.shared_master = true;
+  plan.update.optimizer_bytes = 2;
   const auto problems = check(plan, small_model(8), eight_chips());
   EXPECT_TRUE(mentions(problems, "shared_master", "is true, but zero is 0"));
   EXPECT_TRUE(mentions(problems, "optimizer_bytes", "is 2"));
@@ -95,8 +95,8 @@ TEST(ParallelPlanTest, MasterWeightsAreSharedOnlyWhereTheyAreGathered) {
 
 TEST(ParallelPlanTest, RefusesSizesBelowOne) {
   ParallelPlan plan = small_plan();
-  plan.dp = 0;
-  plan.microbatch_size = -1;
+  plan.mesh.dp = 0;
+  plan.batch.microbatch_size = -1;
   const auto problems = check(plan, small_model(8), eight_chips());
   EXPECT_TRUE(mentions(problems, "dp", "must be at least 1, is 0"));
   EXPECT_TRUE(mentions(problems, "microbatch", "must be at least 1, is -1"));
@@ -104,19 +104,20 @@ TEST(ParallelPlanTest, RefusesSizesBelowOne) {
 
 TEST(ParallelPlanTest, IdleChipsAreOnlyLeftWhenAskedFor) {
   ParallelPlan plan = small_plan();
-  plan.dp = 1;
+  plan.mesh.dp = 1;
   EXPECT_TRUE(mentions(check(plan, small_model(8), eight_chips()), "ranks", "leaves 4"));
-  plan.allow_idle_chips = true;
+  plan.mesh.allow_idle_chips = true;
   EXPECT_TRUE(check(plan, small_model(8), eight_chips()).empty());
 }
 
 TEST(ParallelPlanTest, RefusesAMappingThatIsUnknownDoubleOrOfAnotherSize) {
   ParallelPlan plan = small_plan();
-  plan.map = {{PlanAxis::kTensor, {"x"}}, {PlanAxis::kData, {"x"}}, {PlanAxis::kPipeline, {"w"}}};
+  plan.mesh.map = {
+      {PlanAxis::kTensor, {"x"}}, {PlanAxis::kData, {"x"}}, {PlanAxis::kPipeline, {"w"}}};
   auto problems = check(plan, small_model(8), torus({2, 2, 2}));
   EXPECT_TRUE(mentions(problems, "map.dp", "uses level 'x', which is mapped already"));
   EXPECT_TRUE(mentions(problems, "map.pp", "names level 'w', but the cluster has x (2), y (2)"));
-  plan.map = {{PlanAxis::kTensor, {"x", "y"}}, {PlanAxis::kTensor, {"z"}}};
+  plan.mesh.map = {{PlanAxis::kTensor, {"x", "y"}}, {PlanAxis::kTensor, {"z"}}};
   problems = check(plan, small_model(8), torus({2, 2, 2}));
   EXPECT_TRUE(mentions(problems, "map.tp", "its levels have 4 places, but tp is 2"));
   EXPECT_TRUE(mentions(problems, "map.tp", "is mapped twice"));
@@ -133,27 +134,27 @@ TEST(ParallelPlanTest, RefusesADataTypeThatTheChipDoesNotHave) {
 
 TEST(ParallelPlanTest, KernelsAreOfTypesThatNeedThem) {
   ParallelPlan plan = small_plan();
-  plan.transpose_weights = true;
-  plan.attention_result_bits = 16;
-  plan.fused_attention = false;
-  plan.cp = 2;
-  plan.cp_mode = ContextMode::kUlysses;
+  plan.narrow.transpose_weights = true;
+  plan.narrow.attention_result_bits = 16;
+  plan.kernels.fused_attention = false;
+  plan.mesh.cp = 2;
+  plan.tensor.cp_mode = ContextMode::kUlysses;
   const auto problems = check(plan, small_model(8), eight_chips());
   EXPECT_TRUE(mentions(problems, "transpose_weights", "matmuls read bf16 either way round"));
   EXPECT_TRUE(mentions(problems, "attention_result_bits", "is 16, but activations are bf16: 1 to"));
   EXPECT_TRUE(mentions(problems, "attention_result_bits", "fused_attention = true"));
   EXPECT_TRUE(mentions(problems, "attention_result_bits", "with cp = 2"));
   plan = small_plan();
-  plan.type = DataType::kFp8;
-  plan.transpose_weights = true;
-  plan.attention_result_bits = 12;
+  plan.precision.type = DataType::kFp8;
+  plan.narrow.transpose_weights = true;
+  plan.narrow.attention_result_bits = 12;
   EXPECT_TRUE(check(plan, small_model(8), eight_chips()).empty());
 }
 
 TEST(ParallelPlanTest, AMarginIsOfUnitsThatTheChipHas) {
   ParallelPlan plan = small_plan();
   ChipSpec chip = ideal_chip();
-  plan.sm_margin = 20;
+  plan.kernels.sm_margin = 20;
   EXPECT_TRUE(
       mentions(check(plan, chip), "sm_margin", "is 20, but on ideal communication takes no"));
   chip.communication.units = 20;
@@ -165,12 +166,12 @@ TEST(ParallelPlanTest, AMarginIsOfUnitsThatTheChipHas) {
 
 TEST(ParallelPlanTest, ALayoutHasAsManyStagesAsThePlanAndAsManyLayersAsTheModel) {
   ParallelPlan plan = small_plan();
-  plan.layout = {3, 5};
+  plan.pipeline.layout = {3, 5};
   EXPECT_TRUE(check(plan, small_model(8), eight_chips()).empty());
-  plan.layout = {4, 0, 4};
+  plan.pipeline.layout = {4, 0, 4};
   EXPECT_TRUE(
       mentions(check(plan, small_model(8), eight_chips()), "layout", "has no layers in stage 1"));
-  plan.layout = {3, 3, 3};
+  plan.pipeline.layout = {3, 3, 3};
   const auto problems = check(plan, small_model(8), eight_chips());
   EXPECT_TRUE(mentions(problems, "layout", "has 3 stages, but pp is 2"));
   EXPECT_TRUE(mentions(problems, "layout", "adds up to 9 layers, but the model has 8"));
@@ -187,7 +188,7 @@ TEST(ParallelPlanTest, RanksCountTensorFirstAndPipelineLast) {
 // tp on z, dp on x and pp on y of a 2 x 2 x 2 torus: chip = dp + 2 pp + 4 tp.
 TEST(ParallelPlanTest, AMappingLaysAxesOverLevels) {
   ParallelPlan plan = small_plan();
-  plan.map = {{PlanAxis::kTensor, {"z"}}, {PlanAxis::kData, {"x"}}};
+  plan.mesh.map = {{PlanAxis::kTensor, {"z"}}, {PlanAxis::kData, {"x"}}};
   const Places places = torus({2, 2, 2});
   ASSERT_TRUE(check(plan, small_model(8), places).empty());
   EXPECT_EQ(place_ranks(plan, places), (std::vector<std::uint32_t>{0, 4, 1, 5, 2, 6, 3, 7}));
@@ -195,12 +196,12 @@ TEST(ParallelPlanTest, AMappingLaysAxesOverLevels) {
 
 TEST(ParallelPlanTest, EveryPlacementUsesEachChipOnce) {
   ParallelPlan plan = small_plan();
-  plan.dp = 16;
-  plan.global_batch = 16;
+  plan.mesh.dp = 16;
+  plan.batch.global_batch = 16;
   const Places places = torus({4, 4, 4});
   for (const auto& map : std::vector<std::vector<AxisMapping>>{
            {}, {{PlanAxis::kData, {"y", "z"}}}, {{PlanAxis::kData, {"z", "x"}}}}) {
-    plan.map = map;
+    plan.mesh.map = map;
     ASSERT_TRUE(check(plan, small_model(8), places).empty());
     const auto chips = place_ranks(plan, places);
     EXPECT_EQ(std::set<std::uint32_t>(chips.begin(), chips.end()).size(), 64U);
@@ -219,9 +220,9 @@ TEST(CommunicatorsTest, AGroupIsTheRanksThatDifferAlongItsAxes) {
 // etp innermost, then ep, then edp, over the tp x cp x dp ranks of a stage in the plan's order.
 TEST(CommunicatorsTest, ExpertsHaveAMeshOfTheirOwn) {
   ParallelPlan plan = small_plan();
-  plan.dp = 4;
-  plan.etp = 2;
-  plan.ep = 2;
+  plan.mesh.dp = 4;
+  plan.mesh.etp = 2;
+  plan.mesh.ep = 2;
   const auto ranks = [](std::initializer_list<std::uint32_t> numbers) {
     std::vector<RankId> result;
     for (const std::uint32_t number : numbers) result.emplace_back(number);
@@ -241,7 +242,7 @@ TEST(CommunicatorsTest, ExpertsHaveAMeshOfTheirOwn) {
 
 TEST(CommunicatorsTest, NeighboursAndWhatIsAcrossThemMakeTheWhole) {
   ParallelPlan plan = small_plan();
-  plan.dp = 4;
+  plan.mesh.dp = 4;
   const Communicator data = partition(plan, "dp", Axis::kData, {PlanAxis::kData});
   const Communicator inside = neighbours(data, "inside", 2);
   const Communicator across = across_neighbours(data, "across", 2);
@@ -252,7 +253,7 @@ TEST(CommunicatorsTest, NeighboursAndWhatIsAcrossThemMakeTheWhole) {
 
 TEST(CommunicatorsTest, TiedEmbeddingsJoinFirstAndLastStage) {
   ParallelPlan plan = small_plan();
-  plan.pp = 4;
+  plan.mesh.pp = 4;
   const Communicator pairs = some_stages(plan, "tied", Axis::kData, {0, 3});
   ASSERT_EQ(pairs.groups.size(), 4U);
   EXPECT_EQ(pairs.groups[3], (std::vector<RankId>{RankId(3), RankId(15)}));

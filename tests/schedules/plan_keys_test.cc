@@ -23,12 +23,12 @@ using Change = std::function<void(ParallelPlan&)>;
 // Eight ranks of a model with every feature.
 ParallelPlan plan_of(std::int64_t tp, std::int64_t dp, std::int64_t pp, int zero = 0) {
   ParallelPlan plan;
-  plan.tp = tp;
-  plan.dp = dp;
-  plan.pp = pp;
-  plan.zero = zero;
-  plan.global_batch = 8 * dp;
-  plan.sequence = 128;
+  plan.mesh.tp = tp;
+  plan.mesh.dp = dp;
+  plan.mesh.pp = pp;
+  plan.state.zero = zero;
+  plan.batch.global_batch = 8 * dp;
+  plan.batch.sequence = 128;
   return plan;
 }
 
@@ -67,69 +67,85 @@ std::vector<Problem> problems(const ParallelPlan& plan, const ModelSpec& model) 
 
 std::vector<Case> cases() {
   using enum ScheduleName;
-  const Change zb = [](ParallelPlan& plan) { plan.schedule = kZeroBubbleH1; };
-  const Change full = [](ParallelPlan& plan) { plan.recompute = Recompute::kFull; };
-  const Change no_optimizer = [](ParallelPlan& plan) { plan.optimizer = Optimizer::kNone; };
-  const Change bucket = [](ParallelPlan& plan) { plan.gradient_bucket_parameters = 1'000'000; };
-  const Change ahead = [](ParallelPlan& plan) { plan.prefetch = 3; };
-  const Change saves_gathered = [](ParallelPlan& plan) { plan.save_gathered = true; };
-  const Change keeps_root = [](ParallelPlan& plan) { plan.keep_root = true; };
-  const Change none_ahead = [](ParallelPlan& plan) { plan.prefetch = 0; };
-  const Change at_the_end = [](ParallelPlan& plan) { plan.overlap_gradients = false; };
-  const Change tensor = [](ParallelPlan& plan) { plan.overlap_tensor = true; };
-  const Change ulysses = [](ParallelPlan& plan) { plan.cp_mode = ContextMode::kUlysses; };
-  const Change two_blocks = [](ParallelPlan& plan) { plan.recompute_block = 2; };
-  const Change even = [](ParallelPlan& plan) { plan.layout = {1, 1, 1, 1, 1, 1, 1, 1}; };
-  const Change uneven = [](ParallelPlan& plan) { plan.layout = {1, 4, 2, 1}; };
-  const Change offload = [](ParallelPlan& plan) { plan.offload_optimizer = true; };
-  const Change saves = [](ParallelPlan& plan) { plan.copy_checkpoint = true; };
+  const Change zb = [](ParallelPlan& plan) { plan.pipeline.schedule = kZeroBubbleH1; };
+  const Change full = [](ParallelPlan& plan) { plan.recomputing.kind = Recompute::kFull; };
+  const Change no_optimizer = [](ParallelPlan& plan) {
+    plan.training.optimizer = Optimizer::kNone;
+  };
+  const Change bucket = [](ParallelPlan& plan) {
+    plan.messages.gradient_bucket_parameters = 1'000'000;
+  };
+  const Change ahead = [](ParallelPlan& plan) { plan.state.prefetch = 3; };
+  const Change saves_gathered = [](ParallelPlan& plan) { plan.buffers.save_gathered = true; };
+  const Change keeps_root = [](ParallelPlan& plan) { plan.buffers.keep_root = true; };
+  const Change none_ahead = [](ParallelPlan& plan) { plan.state.prefetch = 0; };
+  const Change at_the_end = [](ParallelPlan& plan) { plan.overlap.gradients = false; };
+  const Change tensor = [](ParallelPlan& plan) { plan.pieces.overlap_tensor = true; };
+  const Change ulysses = [](ParallelPlan& plan) { plan.tensor.cp_mode = ContextMode::kUlysses; };
+  const Change two_blocks = [](ParallelPlan& plan) { plan.recomputing.block = 2; };
+  const Change even = [](ParallelPlan& plan) { plan.pipeline.layout = {1, 1, 1, 1, 1, 1, 1, 1}; };
+  const Change uneven = [](ParallelPlan& plan) { plan.pipeline.layout = {1, 4, 2, 1}; };
+  const Change offload = [](ParallelPlan& plan) { plan.offload.optimizer = true; };
+  const Change saves = [](ParallelPlan& plan) { plan.offload.copy_checkpoint = true; };
   const Change ahead_of_norm = [](ParallelPlan& plan) {
-    plan.clip_gradients = plan.post_validation = true;
+    plan.update.clip_gradients = plan.update.post_validation = true;
   };
-  const Change state = [](ParallelPlan& plan) { plan.optimizer_bytes = 8; };
-  const Change sends_fp8 = [](ParallelPlan& plan) { plan.communication_type = DataType::kFp8; };
-  const Change combines_fp8 = [](ParallelPlan& plan) { plan.combine_type = DataType::kFp8; };
-  const Change scales = [](ParallelPlan& plan) { plan.scale_block = 128; };
-  const Change fp8 = [](ParallelPlan& plan) { plan.type = DataType::kFp8; };
-  const Change mxfp8 = [](ParallelPlan& plan) { plan.type = DataType::kMxfp8; };
-  const Change by_row = [](ParallelPlan& plan) { plan.scale_rows = true; };
-  const Change wide = [](ParallelPlan& plan) { plan.activation_input_type = DataType::kFp32; };
-  const Change narrow = [](ParallelPlan& plan) { plan.activation_input_type = DataType::kFp8; };
-  const Change two_level = [](ParallelPlan& plan) { plan.dispatch = Dispatch::kTwoLevel; };
-  const Change node = [](ParallelPlan& plan) { plan.expert_node = 8; };
-  const Change ep = [](ParallelPlan& plan) { plan.ep = 8; };
-  const Change scores = [](ParallelPlan& plan) { plan.fused_attention = false; };
+  const Change state = [](ParallelPlan& plan) { plan.update.optimizer_bytes = 8; };
+  const Change sends_fp8 = [](ParallelPlan& plan) {
+    plan.precision.communication_type = DataType::kFp8;
+  };
+  const Change combines_fp8 = [](ParallelPlan& plan) {
+    plan.precision.combine_type = DataType::kFp8;
+  };
+  const Change scales = [](ParallelPlan& plan) { plan.narrow.scale_block = 128; };
+  const Change fp8 = [](ParallelPlan& plan) { plan.precision.type = DataType::kFp8; };
+  const Change mxfp8 = [](ParallelPlan& plan) { plan.precision.type = DataType::kMxfp8; };
+  const Change by_row = [](ParallelPlan& plan) { plan.narrow.scale_rows = true; };
+  const Change wide = [](ParallelPlan& plan) {
+    plan.narrow.activation_input_type = DataType::kFp32;
+  };
+  const Change narrow = [](ParallelPlan& plan) {
+    plan.narrow.activation_input_type = DataType::kFp8;
+  };
+  const Change two_level = [](ParallelPlan& plan) { plan.experts.dispatch = Dispatch::kTwoLevel; };
+  const Change node = [](ParallelPlan& plan) { plan.experts.expert_node = 8; };
+  const Change ep = [](ParallelPlan& plan) { plan.mesh.ep = 8; };
+  const Change scores = [](ParallelPlan& plan) { plan.kernels.fused_attention = false; };
   const Change flash2 = [](ParallelPlan& plan) {
-    plan.attention_library = AttentionLibrary::kFlash2;
+    plan.kernels.attention_library = AttentionLibrary::kFlash2;
   };
-  const Change whole_inputs = [](ParallelPlan& plan) { plan.sequence_parallel = false; };
-  const Change input_copies = [](ParallelPlan& plan) { plan.copy_inputs = true; };
-  const Change gate = [](ParallelPlan& plan) { plan.eager_gate = true; };
-  const Change eager = [](ParallelPlan& plan) { plan.eager_elementwise = true; };
-  const Change holds = [](ParallelPlan& plan) { plan.hold_logits = true; };
-  const Change separate = [](ParallelPlan& plan) { plan.loss = LossKernels::kSeparate; };
-  const Change metrics = [](ParallelPlan& plan) { plan.metric_losses = 2; };
-  const Change in_place = [](ParallelPlan& plan) { plan.loss = LossKernels::kInPlace; };
-  const Change matmuls = [](ParallelPlan& plan) { plan.recompute = Recompute::kMatmuls; };
-  const Change copies = [](ParallelPlan& plan) { plan.fsdp_copies = true; };
-  const Change short_queue = [](ParallelPlan& plan) { plan.host_queue_depth = 64; };
-  const Change graphs = [](ParallelPlan& plan) { plan.cuda_graphs = CudaGraphs::kBlocks; };
-  const Change whole_graph = [](ParallelPlan& plan) { plan.cuda_graphs = CudaGraphs::kStep; };
-  const Change no_counts = [](ParallelPlan& plan) { plan.host_reads_counts = false; };
-  const Change host = [](ParallelPlan& plan) { plan.host_launch_cost = 10us; };
-  const Change adapters = [](ParallelPlan& plan) { plan.lora_rank = 8; };
-  const Change adapted = [](ParallelPlan& plan) { plan.lora_modules = {AdapterPlace::kQkv}; };
-  const Change apart = [](ParallelPlan& plan) { plan.separate_accumulation = true; };
-  const Change frees = [](ParallelPlan& plan) { plan.free_gradients = true; };
+  const Change whole_inputs = [](ParallelPlan& plan) { plan.tensor.sequence_parallel = false; };
+  const Change input_copies = [](ParallelPlan& plan) { plan.buffers.copy_inputs = true; };
+  const Change gate = [](ParallelPlan& plan) { plan.kernels.eager_gate = true; };
+  const Change eager = [](ParallelPlan& plan) { plan.kernels.eager_elementwise = true; };
+  const Change holds = [](ParallelPlan& plan) { plan.buffers.hold_logits = true; };
+  const Change separate = [](ParallelPlan& plan) { plan.kernels.loss = LossKernels::kSeparate; };
+  const Change metrics = [](ParallelPlan& plan) { plan.buffers.metric_losses = 2; };
+  const Change in_place = [](ParallelPlan& plan) { plan.kernels.loss = LossKernels::kInPlace; };
+  const Change matmuls = [](ParallelPlan& plan) { plan.recomputing.kind = Recompute::kMatmuls; };
+  const Change copies = [](ParallelPlan& plan) { plan.buffers.fsdp_copies = true; };
+  const Change short_queue = [](ParallelPlan& plan) { plan.launches.host_queue_depth = 64; };
+  const Change graphs = [](ParallelPlan& plan) { plan.launches.cuda_graphs = CudaGraphs::kBlocks; };
+  const Change whole_graph = [](ParallelPlan& plan) {
+    plan.launches.cuda_graphs = CudaGraphs::kStep;
+  };
+  const Change no_counts = [](ParallelPlan& plan) { plan.launches.host_reads_counts = false; };
+  const Change host = [](ParallelPlan& plan) { plan.launches.host_launch_cost = 10us; };
+  const Change adapters = [](ParallelPlan& plan) { plan.training.lora_rank = 8; };
+  const Change adapted = [](ParallelPlan& plan) {
+    plan.training.lora_modules = {AdapterPlace::kQkv};
+  };
+  const Change apart = [](ParallelPlan& plan) { plan.update.separate_accumulation = true; };
+  const Change frees = [](ParallelPlan& plan) { plan.update.free_gradients = true; };
   const Change unheld = [](ParallelPlan& plan) {
-    plan.hold_gradients = false;
-    plan.global_batch = plan.dp * plan.microbatch_size;  // one micro-batch
+    plan.update.hold_gradients = false;
+    plan.batch.global_batch = plan.mesh.dp * plan.batch.microbatch_size;  // one micro-batch
   };
-  const Change mlps = [](ParallelPlan& plan) { plan.lora_modules = {AdapterPlace::kMlp}; };
-  const Change documents = [](ParallelPlan& plan) { plan.document_length = 16; };
-  const Change long_documents = [](ParallelPlan& plan) { plan.document_length = 1 << 20; };
+  const Change mlps = [](ParallelPlan& plan) { plan.training.lora_modules = {AdapterPlace::kMlp}; };
+  const Change documents = [](ParallelPlan& plan) { plan.batch.document_length = 16; };
+  const Change long_documents = [](ParallelPlan& plan) { plan.batch.document_length = 1 << 20; };
   ParallelPlan context = plan_of(2, 2, 1);
-  context.cp = 2;
+  context.mesh.cp = 2;
   const ParallelPlan experts = with(plan_of(1, 8, 1), ep);
   return {
       {"fsdp_copies", copies, plan_of(1, 8, 1, 2), "is true, but zero is 2", plan_of(1, 8, 1, 3)},
@@ -187,7 +203,8 @@ std::vector<Case> cases() {
       {"scale_rows", by_row, with(with(plan_of(1, 8, 1), fp8), scales), "one of the two",
        with(plan_of(1, 8, 1), fp8)},
       {"activation_input_dtype", wide, plan_of(1, 8, 1), "is fp32, but activations are bf16",
-       with(plan_of(1, 8, 1), [](ParallelPlan& plan) { plan.activation_type = DataType::kFp32; })},
+       with(plan_of(1, 8, 1),
+            [](ParallelPlan& plan) { plan.precision.activation_type = DataType::kFp32; })},
       {"dispatch", two_level, plan_of(1, 8, 1), "with ep = 1", experts, with_experts(),
        with_experts()},
       {"expert_node", node, experts, "only dispatch = two_level", with(experts, two_level),
@@ -213,8 +230,8 @@ std::vector<Case> cases() {
       {"free_gradients", frees, with(plan_of(1, 8, 1), unheld), "holds no gradients",
        plan_of(1, 8, 1)},
       {"separate_accumulation", apart,
-       with(plan_of(1, 8, 1), [](ParallelPlan& plan) { plan.gradient_bytes = 2; }), "no fp32 sums",
-       plan_of(1, 8, 1)},
+       with(plan_of(1, 8, 1), [](ParallelPlan& plan) { plan.update.gradient_bytes = 2; }),
+       "no fp32 sums", plan_of(1, 8, 1)},
       {"separate_accumulation", apart, with(plan_of(1, 8, 1), adapters), "those of adapters",
        plan_of(1, 8, 1)},
       {"separate_accumulation", apart, plan_of(1, 8, 1), "written, not summed up", plan_of(1, 8, 1),
@@ -224,7 +241,7 @@ std::vector<Case> cases() {
       {"lora_modules", mlps, with(experts, adapters), "nothing would be trained",
        with(plan_of(1, 8, 1), adapters), with_experts()},
       {"document_length", long_documents, plan_of(1, 8, 1), "but a sequence has",
-       with(plan_of(1, 8, 1), [](ParallelPlan& plan) { plan.sequence = 1 << 20; })},
+       with(plan_of(1, 8, 1), [](ParallelPlan& plan) { plan.batch.sequence = 1 << 20; })},
       {"document_length", documents, plan_of(1, 8, 1), "no attention", plan_of(1, 8, 1),
        mlp_stack()},
       {"recompute", matmuls, plan_of(1, 8, 1), "is matmuls", plan_of(1, 8, 1), mlp_stack()},
@@ -246,10 +263,10 @@ TEST(PlanKeysTest, KeysThatNothingActsOnAreRefused) {
 // Values in a format with scales of its own exist only where a matmul reads them.
 TEST(PlanKeysTest, FormatsWithScalesAreForMatmuls) {
   ParallelPlan plan = plan_of(2, 4, 1);
-  plan.type = DataType::kNvfp4;
+  plan.precision.type = DataType::kNvfp4;
   EXPECT_EQ(problems(plan, small_model(8)), std::vector<Problem>{});
   EXPECT_EQ(plan.weights(), DataType::kBf16);
-  plan.activation_input_type = plan.communication_type = DataType::kNvfp4;
+  plan.narrow.activation_input_type = plan.precision.communication_type = DataType::kNvfp4;
   const std::vector<Problem> found = problems(plan, small_model(8));
   ASSERT_EQ(found.size(), 2U);
   for (const Problem& problem : found) {
@@ -261,9 +278,9 @@ TEST(PlanKeysTest, FormatsWithScalesAreForMatmuls) {
 // millions of copies.
 TEST(PlanKeysTest, StateOnTheHostMovesInLargeParts) {
   ParallelPlan plan = plan_of(1, 8, 1, 3);
-  plan.offload_optimizer = true;
+  plan.offload.optimizer = true;
   for (const std::int64_t bucket : {999'999, 1'000'000}) {
-    plan.gradient_bucket_parameters = bucket;
+    plan.messages.gradient_bucket_parameters = bucket;
     EXPECT_EQ(problems(plan, small_model(8)).empty(), bucket == 1'000'000);
   }
 }
@@ -272,14 +289,15 @@ TEST(PlanKeysTest, StateOnTheHostMovesInLargeParts) {
 // other keys stay.
 TEST(PlanKeysTest, SwitchesAreOffWhereThereIsNothing) {
   ParallelPlan plan = plan_of(1, 1, 1, 1);
-  plan.sequence_parallel = plan.overlap_pipeline = plan.overlap_gradients = false;
-  plan.gradient_bucket_parameters = 1000;
+  plan.tensor.sequence_parallel = plan.overlap.pipeline = plan.overlap.gradients = false;
+  plan.messages.gradient_bucket_parameters = 1000;
   EXPECT_EQ(problems(plan, small_model(8)), std::vector<Problem>{});
 }
 
 TEST(PlanKeysTest, DefaultsThatAreWrittenOutAreFine) {
   ParallelPlan plan = plan_of(1, 8, 1);
-  plan.communication_type = plan.combine_type = plan.activation_input_type = DataType::kBf16;
+  plan.precision.communication_type = plan.precision.combine_type =
+      plan.narrow.activation_input_type = DataType::kBf16;
   EXPECT_EQ(problems(plan, with_experts()), std::vector<Problem>{});
 }
 
@@ -296,16 +314,16 @@ TEST(PlanKeysTest, SchedulesThatSplitAllBackwardsAreKnown) {
       whole = whole || std::ranges::count(order, PipelineOpKind::kBackward, &PipelineOp::kind) > 0;
     }
     ParallelPlan plan = plan_of(1, 1, 4);
-    plan.schedule = name;
+    plan.pipeline.schedule = name;
     EXPECT_EQ(splits_all_backwards(plan), !whole) << name_of(name);
   }
 }
 
 TEST(PlanKeysTest, OverlappedExpertsOfOtherSchedulesAreRefusedInTheWordsOfThePlan) {
   ParallelPlan plan = plan_of(1, 4, 2);
-  plan.ep = 4;
-  plan.overlap_expert_parallel = true;
-  plan.schedule = ScheduleName::kNaiveSequential;
+  plan.mesh.ep = 4;
+  plan.overlap.expert_parallel = true;
+  plan.pipeline.schedule = ScheduleName::kNaiveSequential;
   const std::vector<Problem> found = problems(plan, with_experts());
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0], (Problem{"overlap_expert_parallel",

@@ -63,12 +63,12 @@ std::vector<ModelSpec> kinds() {
 
 ParallelPlan plan_of(std::int64_t tp, std::int64_t dp, std::int64_t pp, int zero) {
   ParallelPlan plan;
-  plan.tp = tp;
-  plan.dp = dp;
-  plan.pp = pp;
-  plan.zero = zero;
-  plan.global_batch = dp * 4;
-  plan.sequence = 256;
+  plan.mesh.tp = tp;
+  plan.mesh.dp = dp;
+  plan.mesh.pp = pp;
+  plan.state.zero = zero;
+  plan.batch.global_batch = dp * 4;
+  plan.batch.sequence = 256;
   return plan;
 }
 
@@ -79,11 +79,11 @@ SimulationResult run(const ModelSpec& model, const ParallelPlan& plan) {
 }
 
 Layer block_of(const ModelSpec& model, const ParallelPlan& plan) {
-  return build_layers(model, {.sequences = plan.microbatch_size,
-                              .sequence_length = plan.sequence,
-                              .tensor = plan.tp,
+  return build_layers(model, {.sequences = plan.batch.microbatch_size,
+                              .sequence_length = plan.batch.sequence,
+                              .tensor = plan.mesh.tp,
                               .sequence_parallel = plan.divides_tokens(),
-                              .context = plan.cp})
+                              .context = plan.mesh.cp})
       .block(model.layers - 1);
 }
 
@@ -93,9 +93,9 @@ std::vector<ParallelPlan> ways(const ModelSpec& model, const ParallelPlan& base)
   const auto add = [&](Recompute recompute, std::vector<RecomputeModule> modules,
                        std::vector<KeptResult> kept = {}) {
     ParallelPlan plan = base;
-    plan.recompute = recompute;
-    plan.recompute_keep = std::move(kept);
-    if (!modules.empty()) plan.recompute_modules = std::move(modules);
+    plan.recomputing.kind = recompute;
+    plan.recomputing.keep = std::move(kept);
+    if (!modules.empty()) plan.recomputing.modules = std::move(modules);
     const Cluster cluster = one_node(static_cast<int>(plan.ranks()), 100_GBps);
     if (check(plan, model, cluster.places).empty()) plans.push_back(std::move(plan));
   };
@@ -126,12 +126,12 @@ TEST(RecomputeTest, EveryWayRunsForEveryModel) {
     for (const bool sequence_parallel : {true, false}) {
       ParallelPlan base = plan_of(2, 2, 2, 1);
       if (!sequence_parallel && model.experts.routed > 0) continue;  // not allowed
-      base.sequence_parallel = sequence_parallel;
+      base.tensor.sequence_parallel = sequence_parallel;
       for (const ParallelPlan& plan : ways(model, base)) run(model, plan);
     }
     for (const bool fused : {true, false}) {
       ParallelPlan base = plan_of(1, 1, 1, 0);
-      base.fused_attention = fused;
+      base.kernels.fused_attention = fused;
       for (const ParallelPlan& plan : ways(model, base)) run(model, plan);
     }
   }
@@ -144,23 +144,23 @@ TEST(RecomputeTest, EveryWayRunsWithEveryAxisAndSchedule) {
     bases.push_back(plan_of(2, 4, 1, 3));
     for (std::size_t mode = 0; mode < kContextModes; ++mode) {
       bases.push_back(plan_of(2, 1, 1, 0));
-      bases.back().cp = 2;
-      bases.back().cp_mode = static_cast<ContextMode>(mode);
+      bases.back().mesh.cp = 2;
+      bases.back().tensor.cp_mode = static_cast<ContextMode>(mode);
     }
     if (model.experts.routed > 0) {
       bases.push_back(plan_of(2, 2, 2, 1));
-      bases.back().ep = 2;
-      bases.back().etp = 2;
+      bases.back().mesh.ep = 2;
+      bases.back().mesh.etp = 2;
       bases.push_back(plan_of(1, 4, 1, 1));
-      bases.back().ep = 2;
-      bases.back().overlap_shared_experts = model.experts.shared_intermediate > 0;
+      bases.back().mesh.ep = 2;
+      bases.back().pieces.overlap_shared_experts = model.experts.shared_intermediate > 0;
     }
     for (const ScheduleName schedule : {ScheduleName::kZeroBubbleH1, ScheduleName::kDualPipeV}) {
       bases.push_back(plan_of(2, 1, 2, 0));
-      bases.back().schedule = schedule;
+      bases.back().pipeline.schedule = schedule;
     }
     bases.push_back(plan_of(2, 1, 1, 0));
-    bases.back().tensor_chunks = 2;
+    bases.back().pieces.tensor_chunks = 2;
     for (const ParallelPlan& base : bases) {
       for (const ParallelPlan& plan : ways(model, base)) run(model, plan);
     }
@@ -171,7 +171,7 @@ TEST(RecomputeTest, EveryWayRunsWithEveryAxisAndSchedule) {
 // the last one is the input of the next layer. D + 2 F a token of them are the MLP's.
 TEST(RecomputeTest, MatmulsKeepsTheResultsOfMatmuls) {
   ParallelPlan plan = plan_of(1, 1, 1, 0);
-  plan.recompute = Recompute::kMatmuls;
+  plan.recomputing.kind = Recompute::kMatmuls;
   const std::int64_t d = 512, f = 1024, kv = 256, tokens = 256;
   const Layer block = block_of(small_model(), plan);
   const std::vector<OpRecompute> ops = recomputed_ops(block, plan);
@@ -190,34 +190,34 @@ TEST(RecomputeTest, MatmulsKeepsTheResultsOfMatmuls) {
 // those of the output projection. The down projection runs in neither: nothing reads its result.
 TEST(RecomputeTest, AllButKeepsTheNamedResults) {
   ParallelPlan plan = plan_of(1, 1, 1, 0);
-  plan.recompute = Recompute::kAllBut;
+  plan.recomputing.kind = Recompute::kAllBut;
   const std::int64_t d = 512, kv = 256, tokens = 256;
   const Layer block = block_of(small_model(), plan);
   const auto again = [&](std::string_view name) {
     const auto op = std::ranges::find(block.ops, name, &LayerOp::name);
     return recomputed_ops(block, plan)[static_cast<std::size_t>(op - block.ops.begin())].again;
   };
-  plan.recompute_keep = {KeptResult::kQkv};
+  plan.recomputing.keep = {KeptResult::kQkv};
   EXPECT_EQ(kept(recomputed_ops(block, plan)).value(), 2 * tokens * (d + d + 2 * kv));
   EXPECT_FALSE(again("qkv_projection"));
   EXPECT_TRUE(again("attention"));
   EXPECT_TRUE(again("out_projection"));
   EXPECT_TRUE(again("gate_up_projection"));
   EXPECT_FALSE(again("down_projection"));
-  plan.recompute_keep.push_back(KeptResult::kOut);
+  plan.recomputing.keep.push_back(KeptResult::kOut);
   EXPECT_EQ(kept(recomputed_ops(block, plan)).value(), 2 * tokens * (d + d + 2 * kv + d));
   EXPECT_FALSE(again("out_projection"));
   // All five: norms, rotation and activations alone run again, and memory stays below `none`.
   const auto seconds = [&] { return to_seconds(run(small_model(), plan).step_time); };
-  plan.recompute_keep = {KeptResult::kQkv, KeptResult::kAttention, KeptResult::kOut,
-                         KeptResult::kUp, KeptResult::kDown};
+  plan.recomputing.keep = {KeptResult::kQkv, KeptResult::kAttention, KeptResult::kOut,
+                           KeptResult::kUp, KeptResult::kDown};
   EXPECT_FALSE(again("attention"));
   EXPECT_TRUE(again("mlp_activation"));
   const double most_kept = seconds();
-  plan.recompute_keep = {KeptResult::kDown};
+  plan.recomputing.keep = {KeptResult::kDown};
   const double least_kept = seconds();
-  plan.recompute = Recompute::kFull;
-  plan.recompute_keep = {};
+  plan.recomputing.kind = Recompute::kFull;
+  plan.recomputing.keep = {};
   EXPECT_LT(most_kept, least_kept);
   EXPECT_LE(least_kept, seconds());
 }
@@ -226,17 +226,17 @@ TEST(RecomputeTest, AllButKeepsTheNamedResults) {
 // seventh result are kept, and attention's. Key, output and up projection run again.
 TEST(RecomputeTest, AlternateKeepsEverySecondMatmul) {
   ParallelPlan plan = plan_of(1, 1, 1, 0);
-  plan.recompute = Recompute::kAlternate;
+  plan.recomputing.kind = Recompute::kAlternate;
   const std::int64_t d = 512, f = 1024, kv = 256, tokens = 256, heads = 8;
   const Layer block = block_of(small_model(), plan);
   const std::int64_t input = d, query = d, value = kv, attention = d, gate = f, down = d;
   EXPECT_EQ(kept(recomputed_ops(block, plan)).value(),
             2 * tokens * (input + query + value + attention + gate + down) + 4 * tokens * heads);
   const SimulationResult alternate = run(small_model(), plan);
-  plan.recompute = Recompute::kAlternateMatmuls;
+  plan.recomputing.kind = Recompute::kAlternateMatmuls;
   EXPECT_EQ(kept(recomputed_ops(block, plan)).value(),
             2 * tokens * (input + query + value + gate + down));
-  plan.recompute = Recompute::kMatmuls;
+  plan.recomputing.kind = Recompute::kMatmuls;
   const SimulationResult matmuls = run(small_model(), plan);
   double attention_flops = 0, other = 0;
   for (const LayerOp& op : block.ops) {
@@ -258,13 +258,13 @@ TEST(RecomputeTest, AlternateFreesWhatItKeeps) {
     model.kv_heads = kv_heads;
     for (const std::int64_t tp : {1, 2, 4}) {
       ParallelPlan plan = plan_of(tp, 1, 2, 0);
-      plan.recompute = Recompute::kAlternate;
+      plan.recomputing.kind = Recompute::kAlternate;
       run(model, plan);
-      plan.schedule = ScheduleName::kZeroBubbleH1;
+      plan.pipeline.schedule = ScheduleName::kZeroBubbleH1;
       run(model, plan);
     }
     ParallelPlan plan = plan_of(1, 1, 1, 0);
-    plan.recompute = Recompute::kAlternate;
+    plan.recomputing.kind = Recompute::kAlternate;
     const Layer block = block_of(model, plan);
     const std::vector<OpRecompute> ops = recomputed_ops(block, plan);
     const auto norm = std::ranges::find(block.ops, "qk_norm", &LayerOp::name);
@@ -283,14 +283,14 @@ TEST(RecomputeTest, SharedExpertsBesideTheDispatchKeepTheSame) {
     if (model.experts.shared_intermediate == 0) continue;
     SCOPED_TRACE(model.name);
     ParallelPlan base = plan_of(1, 4, 1, 1);
-    base.ep = 4;
+    base.mesh.ep = 4;
     for (ParallelPlan plan : ways(model, base)) {
       // `alternate` counts matmuls in the order of the ops.
-      const bool alternate = keeps_every_second_matmul(plan.recompute);
+      const bool alternate = keeps_every_second_matmul(plan.recomputing.kind);
       const Layer block = block_of(model, plan);
       const Bytes kept_in_order = kept(recomputed_ops(block, plan));
       const SimulationResult in_order = run(model, plan);
-      plan.overlap_shared_experts = true;
+      plan.pieces.overlap_shared_experts = true;
       const SimulationResult beside = run(model, plan);
       const Layer moved = shared_experts_beside_dispatch(block);
       if (!alternate) {
@@ -306,7 +306,7 @@ TEST(RecomputeTest, SharedExpertsBesideTheDispatchKeepTheSame) {
 TEST(RecomputeTest, MatmulsRunsNoMatmulAgain) {
   ParallelPlan plan = plan_of(2, 1, 2, 0);
   const SimulationResult none = run(small_model(), plan);
-  plan.recompute = Recompute::kMatmuls;
+  plan.recomputing.kind = Recompute::kMatmuls;
   const SimulationResult again = run(small_model(), plan);
   double expected = 0;
   const Layer block = block_of(small_model(), plan);
@@ -334,9 +334,9 @@ TEST(RecomputeTest, MatmulsRunsNoMatmulAgain) {
 // activation's result; what stays are their inputs.
 TEST(RecomputeTest, DeepSeekKeepsLatentVectorsInPlaceOfHeads) {
   ParallelPlan plan = plan_of(1, 1, 1, 0);
-  plan.recompute = Recompute::kSelective;
+  plan.recomputing.kind = Recompute::kSelective;
   using enum RecomputeModule;
-  plan.recompute_modules = {kNorm, kActivation, kLatentUp};
+  plan.recomputing.modules = {kNorm, kActivation, kLatentUp};
   const ModelSpec model = with_everything();
   const Layer block = block_of(model, plan);
   const std::vector<OpRecompute> ops = recomputed_ops(block, plan);
@@ -362,8 +362,8 @@ TEST(RecomputeTest, AModuleRepeatsItsCollectives) {
   ParallelPlan plan = plan_of(2, 1, 1, 0);
   const auto tensor = static_cast<std::size_t>(Axis::kTensor);
   const SimulationResult none = run(small_model(), plan);
-  plan.recompute = Recompute::kSelective;
-  plan.recompute_modules = {RecomputeModule::kMlp};
+  plan.recomputing.kind = Recompute::kSelective;
+  plan.recomputing.modules = {RecomputeModule::kMlp};
   const SimulationResult again = run(small_model(), plan);
   const std::int64_t boundary = 256 * 512 * 2;
   EXPECT_EQ((again.bytes_by_axis[tensor] - none.bytes_by_axis[tensor]).value(),
@@ -377,24 +377,24 @@ TEST(RecomputeTest, AModuleRepeatsItsCollectives) {
 // third time.
 TEST(RecomputeTest, OnlyExpertsThatRunAgainAreSentAgain) {
   ParallelPlan plan = plan_of(1, 4, 1, 1);
-  plan.ep = 4;
+  plan.mesh.ep = 4;
   const ModelSpec model = with_everything();
   const auto expert = static_cast<std::size_t>(Axis::kExpert);
   const Bytes none = run(model, plan).bytes_by_axis[expert];
-  plan.recompute = Recompute::kSelective;
+  plan.recomputing.kind = Recompute::kSelective;
   using enum RecomputeModule;
-  plan.recompute_modules = {kNorm, kActivation, kLatentUp, kSharedExperts};
+  plan.recomputing.modules = {kNorm, kActivation, kLatentUp, kSharedExperts};
   EXPECT_EQ(run(model, plan).bytes_by_axis[expert], none);
-  plan.recompute_modules = {kExperts};
+  plan.recomputing.modules = {kExperts};
   EXPECT_EQ(run(model, plan).bytes_by_axis[expert], 3 * (none / 2));
 }
 
 // The same if the experts copy the tokens that arrive, and permute and unpermute have no kernels.
 TEST(RecomputeTest, ExpertsRunAgainBehindATwoLevelDispatch) {
   ParallelPlan plan = plan_of(1, 4, 1, 1);
-  plan.ep = 4;
-  plan.dispatch = Dispatch::kTwoLevel;
-  plan.recompute = Recompute::kNone;
+  plan.mesh.ep = 4;
+  plan.experts.dispatch = Dispatch::kTwoLevel;
+  plan.recomputing.kind = Recompute::kNone;
   const auto expert = static_cast<std::size_t>(Axis::kExpert);
   ModelSpec with_norms = with_everything();  // norms that read and keep what comes back
   with_norms.post_norms = true;
@@ -402,8 +402,8 @@ TEST(RecomputeTest, ExpertsRunAgainBehindATwoLevelDispatch) {
     const SimulationResult none = run(model, plan);
     for (const ParallelPlan& way : ways(model, plan)) run(model, way);
     ParallelPlan again = plan;
-    again.recompute = Recompute::kSelective;
-    again.recompute_modules = {RecomputeModule::kExperts};
+    again.recomputing.kind = Recompute::kSelective;
+    again.recomputing.modules = {RecomputeModule::kExperts};
     EXPECT_EQ(run(model, again).bytes_by_axis[expert], 3 * (none.bytes_by_axis[expert] / 2));
   }
 }
@@ -412,15 +412,15 @@ TEST(RecomputeTest, ExpertsRunAgainBehindATwoLevelDispatch) {
 // kernel widens them.
 TEST(RecomputeTest, WhatIsKeptNarrowIsNotRoundedAgain) {
   ParallelPlan plan = plan_of(1, 1, 1, 0);
-  plan.type = DataType::kFp8;
-  plan.scale_block = 128;
-  plan.activation_input_type = DataType::kFp8;
-  plan.attention_result_bits = 12;
-  plan.recompute = Recompute::kSelective;
+  plan.precision.type = DataType::kFp8;
+  plan.narrow.scale_block = 128;
+  plan.narrow.activation_input_type = DataType::kFp8;
+  plan.narrow.attention_result_bits = 12;
+  plan.recomputing.kind = Recompute::kSelective;
   using enum RecomputeModule;
-  plan.recompute_modules = {kNorm, kActivation, kLatentUp, kAttention};
+  plan.recomputing.modules = {kNorm, kActivation, kLatentUp, kAttention};
   for (const bool fused : {true, false}) {
-    plan.fused_elementwise = fused;
+    plan.kernels.fused_elementwise = fused;
     const OpGraph graph =
         lower(with_everything(), plan, one_node(1, 100_GBps).places, ideal_chip(), {});
     double rounded = 0;  // results of attention
@@ -443,9 +443,9 @@ TEST(RecomputeTest, WhatIsKeptNarrowIsNotRoundedAgain) {
 TEST(RecomputeTest, SeveralBlocksShareOneInput) {
   const ModelSpec model = small_model(8);
   ParallelPlan plan = plan_of(1, 1, 1, 0);
-  plan.recompute = Recompute::kFull;
+  plan.recomputing.kind = Recompute::kFull;
   const SimulationResult single = run(model, plan);
-  plan.recompute_block = 3;
+  plan.recomputing.block = 3;
   const SimulationResult grouped = run(model, plan);
   EXPECT_EQ(grouped.flops, single.flops) << "every block runs again once";
   const Layer block = block_of(model, plan);
@@ -463,11 +463,11 @@ TEST(RecomputeTest, SeveralBlocksShareOneInput) {
 TEST(RecomputeTest, GroupsSaveInputsInFlightWithSplitBackwards) {
   const ModelSpec model = small_model(8);
   ParallelPlan plan = plan_of(1, 1, 4, 0);
-  plan.global_batch = 8;
-  plan.schedule = ScheduleName::kZeroBubbleH1;
-  plan.recompute = Recompute::kFull;
+  plan.batch.global_batch = 8;
+  plan.pipeline.schedule = ScheduleName::kZeroBubbleH1;
+  plan.recomputing.kind = Recompute::kFull;
   const SimulationResult single = run(model, plan);
-  plan.recompute_block = 2;
+  plan.recomputing.block = 2;
   const SimulationResult grouped = run(model, plan);
   EXPECT_EQ(grouped.flops, single.flops);
   const auto activations = [](const SimulationResult& result, std::size_t rank) {
@@ -489,10 +489,10 @@ TEST(RecomputeTest, GroupsSaveInputsInFlightWithSplitBackwards) {
 TEST(RecomputeTest, GroupsAreGatheredOnceMore) {
   const ModelSpec model = small_model(4);
   ParallelPlan plan = plan_of(1, 4, 1, 3);
-  plan.recompute = Recompute::kFull;
+  plan.recomputing.kind = Recompute::kFull;
   const auto data = static_cast<std::size_t>(Axis::kData);
   const SimulationResult single = run(model, plan);
-  plan.recompute_block = 4;
+  plan.recomputing.block = 4;
   const SimulationResult grouped = run(model, plan);
   const std::int64_t weights = 2 * block_of(model, plan).parameters();
   EXPECT_EQ((grouped.bytes_by_axis[data] - single.bytes_by_axis[data]).value(), 3 * 3 * weights * 4)
@@ -503,9 +503,9 @@ TEST(RecomputeTest, GroupsAreGatheredOnceMore) {
 TEST(RecomputeTest, LayersBeyondTheFirstAreLeftAlone) {
   ParallelPlan plan = plan_of(1, 1, 2, 0);
   const SimulationResult none = run(small_model(), plan);
-  plan.recompute = Recompute::kFull;
+  plan.recomputing.kind = Recompute::kFull;
   const SimulationResult all = run(small_model(), plan);
-  plan.recompute_layers = 1;
+  plan.recomputing.layers = 1;
   const SimulationResult half = run(small_model(), plan);
   EXPECT_DOUBLE_EQ(2 * (half.flops - none.flops).value(), (all.flops - none.flops).value());
 }
@@ -518,15 +518,15 @@ TEST(RecomputeTest, GroupsAndFirstLayersRunWithEveryAxis) {
         std::vector<ParallelPlan> plans = {plan_of(2, 2, 2, 1), plan_of(2, 2, 1, 2)};
         plans.push_back(plan_of(1, 4, 1, 3));
         plans.push_back(plan_of(1, 4, 1, 3));
-        plans.back().reshard_after_forward = plans.back().zero != 3;
+        plans.back().state.reshard_after_forward = plans.back().state.zero != 3;
         plans.push_back(plan_of(2, 1, 2, 0));
-        plans.back().schedule = ScheduleName::kZeroBubbleH1;
+        plans.back().pipeline.schedule = ScheduleName::kZeroBubbleH1;
         plans.push_back(plan_of(2, 1, 2, 0));
-        plans.back().schedule = ScheduleName::kDualPipe;
+        plans.back().pipeline.schedule = ScheduleName::kDualPipe;
         for (ParallelPlan& plan : plans) {
-          plan.recompute = Recompute::kFull;
-          plan.recompute_block = block;
-          if (layers > 0) plan.recompute_layers = layers;
+          plan.recomputing.kind = Recompute::kFull;
+          plan.recomputing.block = block;
+          if (layers > 0) plan.recomputing.layers = layers;
           run(model, plan);
         }
       }

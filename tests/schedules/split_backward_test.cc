@@ -21,19 +21,19 @@ struct Case {
 
 ParallelPlan plan_of(const Case& of) {
   ParallelPlan plan;
-  plan.tp = of.tp;
-  plan.sequence_parallel = of.sequence_parallel;
-  plan.sequence = 256;
+  plan.mesh.tp = of.tp;
+  plan.tensor.sequence_parallel = of.sequence_parallel;
+  plan.batch.sequence = 256;
   return plan;
 }
 
 std::vector<LoweredLayer> layers_of(const Case& of) {
   const ParallelPlan plan = plan_of(of);
-  const ModelLayers layers =
-      build_layers(small_model(), {.sequences = 1,
-                                   .sequence_length = plan.sequence,
-                                   .tensor = plan.tp,
-                                   .sequence_parallel = plan.sequence_parallel && plan.tp > 1});
+  const ModelLayers layers = build_layers(
+      small_model(), {.sequences = 1,
+                      .sequence_length = plan.batch.sequence,
+                      .tensor = plan.mesh.tp,
+                      .sequence_parallel = plan.tensor.sequence_parallel && plan.mesh.tp > 1});
   const LoweredLayer block = lower_tensor(layers.blocks.front(), plan, layers.boundary, false);
   return {lower_tensor(layers.embedding, plan, layers.boundary, false), block,
           recompute_fully(block), lower_tensor(layers.head, plan, layers.boundary, true)};

@@ -35,13 +35,13 @@ constexpr std::int64_t kExpertLayers = 4;
 
 ParallelPlan split_plan(std::int64_t dp, std::int64_t chips, std::int64_t microbatches) {
   ParallelPlan plan;
-  plan.inference = Inference::kDecode;
-  plan.sequence_parallel = false;
-  plan.dp = dp;
-  plan.ffn_chips = chips;
-  plan.pass_microbatches = microbatches;
-  plan.global_batch = dp * 12;
-  plan.context = 128;
+  plan.pass.inference = Inference::kDecode;
+  plan.tensor.sequence_parallel = false;
+  plan.mesh.dp = dp;
+  plan.pass.ffn_chips = chips;
+  plan.pass.pass_microbatches = microbatches;
+  plan.batch.global_batch = dp * 12;
+  plan.pass.context = 128;
   return plan;
 }
 
@@ -119,8 +119,8 @@ TEST(SplitPassTest, EveryCopyTravelsThereAndBack) {
 TEST(SplitPassTest, RanksThatShareExpertsGatherCopies) {
   const Cluster cluster = one_node(8, 100_GBps);
   ParallelPlan plan = split_plan(4, 4, 2);
-  plan.ep = 2;
-  plan.etp = 2;
+  plan.mesh.ep = 2;
+  plan.mesh.etp = 2;
   const SplitRun run = run_of(plan, mixed_model(), cluster);
   EXPECT_EQ(ops_on(run.graph.programs[1], "etp"), 2 * 2 * kExpertLayers);
   // There, to the other of the two that share, and back: 48 tokens of 2 copies each time.
@@ -132,8 +132,8 @@ TEST(SplitPassTest, RanksThatShareExpertsGatherCopies) {
 TEST(SplitPassTest, TensorRanksSendTheirOwnTokens) {
   const Cluster cluster = one_node(8, 100_GBps);
   ParallelPlan plan = split_plan(2, 4, 2);
-  plan.tp = 2;
-  plan.sequence_parallel = true;
+  plan.mesh.tp = 2;
+  plan.tensor.sequence_parallel = true;
   const SplitRun run = run_of(plan, mixed_model(), cluster);
   EXPECT_EQ(*run.graph.planned_bytes, run.result.bytes_by_axis);
   const Bytes token = 2 * Bytes(mixed_model().hidden);
@@ -223,11 +223,11 @@ TEST(SplitPassTest, ExpertsMultiplyEveryCopyOnce) {
   EXPECT_DOUBLE_EQ(flops(split_plan(4, 2, 1), 6), all);
   EXPECT_DOUBLE_EQ(flops(split_plan(4, 2, 5), 6), all) << "parts are unequal";
   ParallelPlan shared = split_plan(4, 4, 2);
-  shared.ep = shared.etp = 2;
+  shared.mesh.ep = shared.mesh.etp = 2;
   EXPECT_DOUBLE_EQ(flops(shared, 8), all);
   ParallelPlan tensor = split_plan(2, 4, 8);  // 1 or 2 requests a part: half of them are padded
-  tensor.tp = 2;
-  tensor.sequence_parallel = true;
+  tensor.mesh.tp = 2;
+  tensor.tensor.sequence_parallel = true;
   EXPECT_DOUBLE_EQ(flops(tensor, 8), all / 2);
 }
 
@@ -236,7 +236,7 @@ TEST(SplitPassTest, ManyChipsSendToFewAtOnce) {
   const ModelSpec model = mixed_model();
   const auto time = [&](std::int64_t dp) {
     ParallelPlan plan = split_plan(dp, 4, 1);
-    plan.global_batch = dp;
+    plan.batch.global_batch = dp;
     return to_seconds(
         run_of(plan, model, one_node(static_cast<int>(dp) + 4, 100_GBps, 1us)).result.step_time);
   };
@@ -283,7 +283,7 @@ TEST(SplitPassTest, MicrobatchesDivideRequestsOrPrompts) {
 TEST(SplitPassTest, RefusesWhatItDoesNotModel) {
   const auto fields = [](ParallelPlan plan, const ModelSpec& model) {
     complete_inference(model, plan);
-    plan.allow_idle_chips = true;
+    plan.mesh.allow_idle_chips = true;
     std::vector<std::string> named;
     for (const Problem& problem : check(plan, model, one_node(8, 100_GBps).places)) {
       named.push_back(problem.field);
@@ -299,16 +299,16 @@ TEST(SplitPassTest, RefusesWhatItDoesNotModel) {
   ParallelPlan whole = split_plan(4, 0, 2);
   EXPECT_EQ(fields(whole, model), Fields{"pass_microbatches"});
   ParallelPlan plan = split_plan(2, 4, 1);
-  plan.dispatch = Dispatch::kTwoLevel;
-  plan.host_launch_cost = 5us;
-  plan.tp = 2;
+  plan.experts.dispatch = Dispatch::kTwoLevel;
+  plan.launches.host_launch_cost = 5us;
+  plan.mesh.tp = 2;
   EXPECT_EQ(fields(plan, model), (Fields{"dispatch", "host_launch_cost", "sequence_parallel"}));
   ParallelPlan training = split_plan(4, 4, 2);
-  training.inference = Inference::kNone;
-  training.sequence = 128;
-  training.context = 0;
-  training.global_batch = 4;
-  training.ep = 4;
+  training.pass.inference = Inference::kNone;
+  training.batch.sequence = 128;
+  training.pass.context = 0;
+  training.batch.global_batch = 4;
+  training.mesh.ep = 4;
   EXPECT_EQ(fields(training, model), Fields{"ffn_chips"});
   ModelSpec skewed = model;
   skewed.experts.load = {2, 1, 1, 1, 1, 1, 1, 1};

@@ -28,10 +28,10 @@ ModelSpec model() {
 
 ParallelPlan plan_of(std::int64_t tp, std::int64_t width) {
   ParallelPlan plan;
-  plan.tp = tp;
-  plan.tensor_width = width;
-  plan.global_batch = 4;
-  plan.sequence = 256;
+  plan.mesh.tp = tp;
+  plan.tensor.tensor_width = width;
+  plan.batch.global_batch = 4;
+  plan.batch.sequence = 256;
   return plan;
 }
 
@@ -56,11 +56,11 @@ TEST(WeightStationaryTest, AStackSendsItsClosedForm) {
                         .hidden = d,
                         .intermediate = f};
   ParallelPlan plan = plan_of(x * y, x);
-  plan.optimizer = Optimizer::kNone;
+  plan.training.optimizer = Optimizer::kNone;
   const std::int64_t over_features = x * (y - 1) * 2 * b * d / x;
   const std::int64_t over_width = y * (x - 1) * 2 * b * f / y;
   EXPECT_EQ(sent(run(stack, plan)), 4 * layers * 5 * (over_features + over_width));
-  plan.recompute = Recompute::kFull;
+  plan.recomputing.kind = Recompute::kFull;
   EXPECT_EQ(sent(run(stack, plan)), 4 * layers * 7 * (over_features + over_width));
 }
 
@@ -74,7 +74,7 @@ TEST(WeightStationaryTest, ManyRanksSendLessThanInOneDimension) {
                         .intermediate = 32768};
   const auto bytes = [&](std::int64_t tp, std::int64_t width) {
     ParallelPlan plan = plan_of(tp, width);
-    plan.sequence = 128;
+    plan.batch.sequence = 128;
     return sent(run(stack, plan));
   };
   EXPECT_EQ(bytes(128, 4) * 127, bytes(128, 1) * (31 + 4 * 3));
@@ -113,24 +113,24 @@ TEST(WeightStationaryTest, RunsWithEveryAxisAndSchedule) {
   for (const ModelSpec& each : models) {
     for (const int zero : {0, 2, 3}) {
       ParallelPlan plan = plan_of(4, 2);
-      plan.dp = 2;
-      plan.global_batch = 8;
-      plan.zero = zero;
+      plan.mesh.dp = 2;
+      plan.batch.global_batch = 8;
+      plan.state.zero = zero;
       run(each, plan);
     }
     for (const ScheduleName schedule :
          {ScheduleName::kOneForwardOneBackward, ScheduleName::kZeroBubbleH1,
           ScheduleName::kInterleaved, ScheduleName::kDualPipe}) {
       ParallelPlan plan = plan_of(4, 2);
-      plan.pp = 2;
-      plan.schedule = schedule;
-      plan.recompute = Recompute::kFull;
+      plan.mesh.pp = 2;
+      plan.pipeline.schedule = schedule;
+      plan.recomputing.kind = Recompute::kFull;
       run(each, plan);
     }
     for (std::size_t mode = 0; mode < kContextModes; ++mode) {
       ParallelPlan plan = plan_of(4, 2);
-      plan.cp = 2;
-      plan.cp_mode = static_cast<ContextMode>(mode);
+      plan.mesh.cp = 2;
+      plan.tensor.cp_mode = static_cast<ContextMode>(mode);
       run(each, plan);
     }
   }
@@ -152,7 +152,7 @@ TEST(WeightStationaryTest, SaysWhatItNeeds) {
       << problems(plan_of(8, 3));
   EXPECT_NE(problems(plan_of(8, 8)).find("some ranks must divide the features"), std::string::npos);
   ParallelPlan plan = plan_of(8, 2);
-  plan.recompute = Recompute::kMatmuls;
+  plan.recomputing.kind = Recompute::kMatmuls;
   EXPECT_NE(problems(plan).find("recompute none or full"), std::string::npos);
 }
 

@@ -288,7 +288,7 @@ TEST(DeepEpTest, OtherPassesAreCaptured) {
 // Where the plan says nothing, auto is the choice of software that has both kinds of kernels, if
 // the plan can have it.
 TEST(DeepEpTest, AutoIsTheDefaultOfLibrariesWithBothKinds) {
-  const auto chosen = [](const Way& way) { return sent(way).plan.dispatch; };
+  const auto chosen = [](const Way& way) { return sent(way).plan.experts.dispatch; };
   EXPECT_EQ(chosen({kSglang, kFew}), Dispatch::kAuto);
   EXPECT_EQ(chosen({kSglang, kFew, "all_to_all"}), Dispatch::kAllToAll);
   EXPECT_EQ(chosen({kSglang, kFew, "two_level"}), Dispatch::kTwoLevel);

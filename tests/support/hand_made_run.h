@@ -61,11 +61,11 @@ inline Experiment hand_made_experiment() {
   experiment.cluster.chip.set_peak(DataType::kFp32, Throughput(5e10));
   experiment.cluster.chip.memory_bandwidth = Bandwidth(1e12);
   experiment.cluster.chip.memory_capacity = Bytes(1'000'000'000);
-  experiment.plan.tp = 2;
-  experiment.plan.pp = 2;
-  experiment.plan.zero = 1;
-  experiment.plan.global_batch = 4;
-  experiment.plan.sequence = 10;
+  experiment.plan.mesh.tp = 2;
+  experiment.plan.mesh.pp = 2;
+  experiment.plan.state.zero = 1;
+  experiment.plan.batch.global_batch = 4;
+  experiment.plan.batch.sequence = 10;
   return experiment;
 }
 

@@ -41,16 +41,16 @@ void set_groups(const Cluster& cluster, JobShape& job) {
 
 Experiment without_replicas(Experiment experiment, std::int64_t missing) {
   ParallelPlan& plan = experiment.plan;
-  plan.global_batch = plan.global_batch / plan.dp * (plan.dp - missing);
-  plan.dp -= missing;
-  plan.allow_idle_chips = true;
+  plan.batch.global_batch = plan.batch.global_batch / plan.mesh.dp * (plan.mesh.dp - missing);
+  plan.mesh.dp -= missing;
+  plan.mesh.allow_idle_chips = true;
   return experiment;
 }
 
 // A number of replicas that the plan can't have runs as the next smaller one that it can.
 void add_smaller_steps(const Experiment& experiment, const Cluster& cluster,
                        const JobOptions& options, TrainedJob& trained) {
-  const std::int64_t dp = experiment.plan.dp;
+  const std::int64_t dp = experiment.plan.mesh.dp;
   const std::int64_t most = std::min(options.shrink, dp - 1);
   for (std::int64_t missing = 1; missing <= most; ++missing) {
     const Experiment smaller = without_replicas(experiment, missing);
@@ -120,7 +120,7 @@ void add_far_spares(const Experiment& experiment, const Cluster& cluster,
 Duration copy_stall(const Experiment& experiment, Bandwidth link, const TrainedJob& trained,
                     const ExperimentOptions& options) {
   Experiment copying = experiment;
-  copying.plan.copy_checkpoint = true;
+  copying.plan.offload.copy_checkpoint = true;
   HostSpec& host = copying.cluster.host;
   if (!host.given()) {
     host.chips = trained.job.chips_per_node;
@@ -151,7 +151,7 @@ CheckpointWay way_of(const Experiment& experiment, const Cluster& cluster,
       way.host = std::min(way.host, share);
     }
   }
-  if (!experiment.plan.offload_optimizer) {
+  if (!experiment.plan.offload.optimizer) {
     way.copy_stall = [&experiment, &options, &trained](Bandwidth link) {
       return copy_stall(experiment, link, trained, options.simulation);
     };
@@ -187,7 +187,8 @@ Bytes checkpoint_bytes(const Experiment& experiment) {
   const ParallelPlan& plan = experiment.plan;
   const std::int64_t parameters =
       parameter_count(experiment.model) + prediction_parameter_count(experiment.model);
-  const std::int64_t state = plan.optimizer == Optimizer::kAdam ? plan.optimizer_bytes : 0;
+  const std::int64_t state =
+      plan.training.optimizer == Optimizer::kAdam ? plan.update.optimizer_bytes : 0;
   return (state + 2) * Bytes(parameters);  // weights in 16 bits
 }
 
@@ -204,7 +205,7 @@ TrainedJob train_job(const Experiment& experiment, const Cluster& cluster,
   job.chips = metrics.chips;
   job.chips_per_node = std::min(chips_of_node(experiment, cluster), job.chips);
   set_groups(cluster, job);
-  job.replicas = job.least_replicas = experiment.plan.dp;
+  job.replicas = job.least_replicas = experiment.plan.mesh.dp;
   add_smaller_steps(experiment, cluster, options, trained);
   for (const FailureClass& failure : table.classes) {
     job.slow_slowdown.push_back(

@@ -146,9 +146,9 @@ constexpr std::int64_t kManyMicrobatches = 48;
 // Returns whether the plan can be one of many micro-batches.
 bool make_long(Experiment& experiment) {
   ParallelPlan& plan = experiment.plan;
-  if (plan.is_inference() || plan.global_batch <= 0 || plan.microbatches() <= 0) return false;
+  if (plan.is_inference() || plan.batch.global_batch <= 0 || plan.microbatches() <= 0) return false;
   const std::int64_t times = kManyMicrobatches / plan.microbatches();
-  if (times > 1) plan.global_batch *= times;
+  if (times > 1) plan.batch.global_batch *= times;
   return check(plan, experiment.model, experiment.cluster, build_cluster(experiment.cluster).places)
       .empty();
 }

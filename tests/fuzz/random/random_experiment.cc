@@ -43,9 +43,9 @@ Json json_of(const ModelSpec& model) {
 Json keys_of(KeyGroup group, const ParallelPlan& plan) {
   Json object = object_of(fields_of(group).changed(plan));
   if (!plan.is_inference() || group != KeyGroup::kPlan) return object;
-  object["sequence_parallel"] = plan.sequence_parallel;
-  if (plan.cp > 1) object["cp_mode"] = name_of(plan.cp_mode);
-  if (plan.ep > 1) object["dispatch"] = name_of(plan.dispatch);
+  object["sequence_parallel"] = plan.tensor.sequence_parallel;
+  if (plan.mesh.cp > 1) object["cp_mode"] = name_of(plan.tensor.cp_mode);
+  if (plan.mesh.ep > 1) object["dispatch"] = name_of(plan.experts.dispatch);
   return object;
 }
 

@@ -20,7 +20,8 @@ bool is_transformer(const RandomJob& job) {
 }
 
 bool is_fused(const ParallelPlan& plan) {
-  return !plan.own_schedule && !plan.optimal_schedule && published(plan.schedule).fuses;
+  return !plan.pipeline.own_schedule && !plan.pipeline.optimal_schedule &&
+         published(plan.pipeline.schedule).fuses;
 }
 
 // ---- recompute ----
@@ -43,54 +44,56 @@ void choose_modules(Choices& choices, RandomJob& job) {
       modules.push_back(kSharedExperts);
     if (has_experts(job) && choices.one_in(3)) modules.push_back(kExperts);
   }
-  if (!modules.empty()) job.plan.recompute_modules = modules;
+  if (!modules.empty()) job.plan.recomputing.modules = modules;
 }
 
 void choose_recompute(Choices& choices, RandomJob& job) {
   ParallelPlan& plan = job.plan;
   if (!choices.one_in(2)) return;
   using enum Recompute;
-  plan.recompute = is_transformer(job)
-                       ? choices.pick({kFull, kSelective, kMatmuls, kAlternate, kAlternateMatmuls})
-                       : choices.pick({kFull, kSelective});
-  if (plan.recompute == kSelective) choose_modules(choices, job);
-  if (plan.recompute == kFull && choices.one_in(3)) plan.recompute_block = 2;
-  if (choices.one_in(4)) plan.recompute_layers = choices.between(1, 3);
+  plan.recomputing.kind =
+      is_transformer(job)
+          ? choices.pick({kFull, kSelective, kMatmuls, kAlternate, kAlternateMatmuls})
+          : choices.pick({kFull, kSelective});
+  if (plan.recomputing.kind == kSelective) choose_modules(choices, job);
+  if (plan.recomputing.kind == kFull && choices.one_in(3)) plan.recomputing.block = 2;
+  if (choices.one_in(4)) plan.recomputing.layers = choices.between(1, 3);
 }
 
 // ---- tensor and context ranks ----
 
 void choose_chunked_matmuls(Choices& choices, ParallelPlan& plan) {
-  const bool is_plain = plan.cp * plan.ep * plan.etp == 1 && plan.sequence_parallel;
+  const bool is_plain =
+      plan.mesh.cp * plan.mesh.ep * plan.mesh.etp == 1 && plan.tensor.sequence_parallel;
   if (is_plain && !splits_all_backwards(plan) && choices.one_in(4)) {
-    plan.tensor_chunks = choices.between(2, 4);
-  } else if (plan.sequence_parallel && !splits_all_backwards(plan) && choices.one_in(4)) {
-    plan.tensor_pieces = choices.between(2, 8);
+    plan.pieces.tensor_chunks = choices.between(2, 4);
+  } else if (plan.tensor.sequence_parallel && !splits_all_backwards(plan) && choices.one_in(4)) {
+    plan.pieces.tensor_pieces = choices.between(2, 8);
   }
-  plan.overlap_tensor = !splits_all_backwards(plan) && choices.one_in(4);
+  plan.pieces.overlap_tensor = !splits_all_backwards(plan) && choices.one_in(4);
 }
 
 bool takes_width(const ModelSpec& model, const ParallelPlan& plan) {
-  return plan.sequence_parallel && model.experts.routed == 0 && model.latent.kv_rank == 0 &&
-         model.prediction_modules == 0 && plan.tensor_chunks == 1 && plan.tensor_pieces == 1 &&
-         !plan.overlap_tensor && (plan.is_inference() || model.kv_heads % plan.tp == 0) &&
-         model.state.heads == 0 && model.indexer.heads == 0 && model.local == LocalSpec{} &&
-         !model.qk_norm_whole && model.attention_gate == AttentionGate::kNone &&
-         model.query_rank == 0 && model.mixer_pattern.find('X') == std::string::npos &&
-         !model.parallel_norms &&
-         (plan.recompute == Recompute::kNone || plan.recompute == Recompute::kFull);
+  return plan.tensor.sequence_parallel && model.experts.routed == 0 && model.latent.kv_rank == 0 &&
+         model.prediction_modules == 0 && plan.pieces.tensor_chunks == 1 &&
+         plan.pieces.tensor_pieces == 1 && !plan.pieces.overlap_tensor &&
+         (plan.is_inference() || model.kv_heads % plan.mesh.tp == 0) && model.state.heads == 0 &&
+         model.indexer.heads == 0 && model.local == LocalSpec{} && !model.qk_norm_whole &&
+         model.attention_gate == AttentionGate::kNone && model.query_rank == 0 &&
+         model.mixer_pattern.find('X') == std::string::npos && !model.parallel_norms &&
+         (plan.recomputing.kind == Recompute::kNone || plan.recomputing.kind == Recompute::kFull);
 }
 
 void choose_width(Choices& choices, const ModelSpec& model, ParallelPlan& plan) {
-  if (plan.tp == 1 || !takes_width(model, plan) || !choices.one_in(4)) return;
-  const std::int64_t width = choices.divisor_of(plan.tp);
-  if (width < plan.tp) plan.tensor_width = width;
+  if (plan.mesh.tp == 1 || !takes_width(model, plan) || !choices.one_in(4)) return;
+  const std::int64_t width = choices.divisor_of(plan.mesh.tp);
+  if (width < plan.mesh.tp) plan.tensor.tensor_width = width;
 }
 
 void choose_tensor(Choices& choices, RandomJob& job) {
   ParallelPlan& plan = job.plan;
-  if (plan.tp == 1) return;
-  plan.sequence_parallel = has_experts(job) || !choices.one_in(5);
+  if (plan.mesh.tp == 1) return;
+  plan.tensor.sequence_parallel = has_experts(job) || !choices.one_in(5);
   choose_chunked_matmuls(choices, plan);
   choose_width(choices, job.model, plan);
 }
@@ -98,101 +101,102 @@ void choose_tensor(Choices& choices, RandomJob& job) {
 void choose_context(Choices& choices, RandomJob& job) {
   using enum ContextMode;
   ParallelPlan& plan = job.plan;
-  if (plan.cp == 1) return;
-  plan.cp_mode = job.model.indexer.heads > 0
-                     ? choices.pick({kAllGather, kUlysses})
-                     : choices.pick({kZigzagRing, kRing, kAllGather, kUlysses});
+  if (plan.mesh.cp == 1) return;
+  plan.tensor.cp_mode = job.model.indexer.heads > 0
+                            ? choices.pick({kAllGather, kUlysses})
+                            : choices.pick({kZigzagRing, kRing, kAllGather, kUlysses});
 }
 
 // ---- pipeline and experts ----
 
 void choose_messages(Choices& choices, ParallelPlan& plan) {
-  if (plan.pp == 1) return;
-  plan.overlap_pipeline = !choices.one_in(6);
-  plan.batch_p2p = plan.overlap_pipeline && choices.one_in(6);
-  plan.scatter_messages = choices.one_in(4);
+  if (plan.mesh.pp == 1) return;
+  plan.overlap.pipeline = !choices.one_in(6);
+  plan.messages.batch_p2p = plan.overlap.pipeline && choices.one_in(6);
+  plan.messages.scatter_messages = choices.one_in(4);
 }
 
 void choose_dispatch(Choices& choices, const RandomCluster& cluster, ParallelPlan& plan) {
-  const bool stands_in_nodes = cluster.axes.empty() && plan.ep % cluster.node == 0;
+  const bool stands_in_nodes = cluster.axes.empty() && plan.mesh.ep % cluster.node == 0;
   if (!stands_in_nodes || !choices.one_in(3)) return;
-  plan.dispatch = Dispatch::kTwoLevel;
-  if (choices.one_in(3)) plan.node_limit = choices.between(1, 2);
+  plan.experts.dispatch = Dispatch::kTwoLevel;
+  if (choices.one_in(3)) plan.experts.node_limit = choices.between(1, 2);
 }
 
 void choose_expert_keys(Choices& choices, const RandomCluster& cluster, RandomJob& job) {
   ParallelPlan& plan = job.plan;
-  if (plan.ep == 1) return;
+  if (plan.mesh.ep == 1) return;
   choose_dispatch(choices, cluster, plan);
-  if (!is_fused(plan) && plan.zero < 3 && choices.one_in(8)) {
-    plan.overlap_expert_parallel = true;
-  } else if (!is_fused(plan) && plan.tp == 1 && job.model.experts.shared_intermediate > 0) {
-    plan.overlap_shared_experts = choices.one_in(3);
+  if (!is_fused(plan) && plan.state.zero < 3 && choices.one_in(8)) {
+    plan.overlap.expert_parallel = true;
+  } else if (!is_fused(plan) && plan.mesh.tp == 1 && job.model.experts.shared_intermediate > 0) {
+    plan.pieces.overlap_shared_experts = choices.one_in(3);
   }
-  if (choices.one_in(6)) plan.combine_type = DataType::kFp32;
-  plan.grouped_experts = !choices.one_in(4);
-  plan.sort_copies = choices.one_in(4);
-  plan.mask_dispatch = job.model.experts.capacity_factor > 0 && !plan.sort_copies &&
-                       plan.dispatch == Dispatch::kAllToAll && choices.one_in(2);
+  if (choices.one_in(6)) plan.precision.combine_type = DataType::kFp32;
+  plan.kernels.grouped_experts = !choices.one_in(4);
+  plan.kernels.sort_copies = choices.one_in(4);
+  plan.kernels.mask_dispatch = job.model.experts.capacity_factor > 0 && !plan.kernels.sort_copies &&
+                               plan.experts.dispatch == Dispatch::kAllToAll && choices.one_in(2);
 }
 
 // ---- data parallelism and the optimizer ----
 
 void choose_fully_sharded(Choices& choices, ParallelPlan& plan) {
-  plan.prefetch = static_cast<int>(choices.pick({1, 0, 2, 5}));
-  plan.reshard_after_forward = !choices.one_in(3);
-  plan.save_gathered = plan.reshard_after_forward && choices.one_in(3);
-  plan.keep_root = plan.reshard_after_forward && choices.one_in(3);
-  plan.shared_master = choices.one_in(4);
-  plan.fsdp_copies = choices.one_in(4);
+  plan.state.prefetch = static_cast<int>(choices.pick({1, 0, 2, 5}));
+  plan.state.reshard_after_forward = !choices.one_in(3);
+  plan.buffers.save_gathered = plan.state.reshard_after_forward && choices.one_in(3);
+  plan.buffers.keep_root = plan.state.reshard_after_forward && choices.one_in(3);
+  plan.buffers.shared_master = choices.one_in(4);
+  plan.buffers.fsdp_copies = choices.one_in(4);
 }
 
 void choose_buckets(Choices& choices, ParallelPlan& plan) {
-  plan.gradient_bucket_parameters = choices.pick({40'000'000, 100'000, 1, 1'000'000});
-  if (plan.zero != 2) plan.overlap_gradients = !choices.one_in(4);
-  if (plan.zero > 0) plan.overlap_parameters = choices.one_in(4);
+  plan.messages.gradient_bucket_parameters = choices.pick({40'000'000, 100'000, 1, 1'000'000});
+  if (plan.state.zero != 2) plan.overlap.gradients = !choices.one_in(4);
+  if (plan.state.zero > 0) plan.overlap.parameters = choices.one_in(4);
 }
 
 void choose_sharding(Choices& choices, ParallelPlan& plan) {
   const bool has_copies = placement_of(plan) == Placement::kBidirectional;
   const bool takes_fsdp = !has_copies && !is_fused(plan);
-  plan.zero = static_cast<int>(choices.below(takes_fsdp ? 4 : 3));
-  if (plan.zero == 3) {
+  plan.state.zero = static_cast<int>(choices.below(takes_fsdp ? 4 : 3));
+  if (plan.state.zero == 3) {
     choose_fully_sharded(choices, plan);
   } else {
     choose_buckets(choices, plan);
   }
-  if (plan.zero == 0 || has_copies || !choices.one_in(4)) return;
+  if (plan.state.zero == 0 || has_copies || !choices.one_in(4)) return;
   const std::int64_t shard = choices.divisor_of(plan.replicas());
-  if (shard > 1) plan.shard = shard;
+  if (shard > 1) plan.state.shard = shard;
 }
 
 void choose_adam(Choices& choices, const RandomCluster& cluster, ParallelPlan& plan) {
-  plan.optimizer_bytes = choices.pick({12, 8, 6, 16});
-  plan.clip_gradients = choices.one_in(3);
-  plan.post_validation = plan.clip_gradients && plan.pp > 1 && choices.one_in(3);
-  if (!cluster.has_host || plan.shared_master || !choices.one_in(8)) return;
-  plan.offload_optimizer = true;
-  plan.host_optimizer = choices.one_in(2);
+  plan.update.optimizer_bytes = choices.pick({12, 8, 6, 16});
+  plan.update.clip_gradients = choices.one_in(3);
+  plan.update.post_validation = plan.update.clip_gradients && plan.mesh.pp > 1 && choices.one_in(3);
+  if (!cluster.has_host || plan.buffers.shared_master || !choices.one_in(8)) return;
+  plan.offload.optimizer = true;
+  plan.update.host_optimizer = choices.one_in(2);
 }
 
 void choose_optimizer(Choices& choices, const RandomCluster& cluster, ParallelPlan& plan) {
-  if (!plan.shared_master && choices.one_in(6)) {
-    plan.optimizer = Optimizer::kNone;
-    plan.clip_gradients = choices.one_in(4);
+  if (!plan.buffers.shared_master && choices.one_in(6)) {
+    plan.training.optimizer = Optimizer::kNone;
+    plan.update.clip_gradients = choices.one_in(4);
   } else {
     choose_adam(choices, cluster, plan);
   }
-  plan.gradient_bytes = choices.pick({4, 2});
+  plan.update.gradient_bytes = choices.pick({4, 2});
   if (plan.microbatches() == 1 && choices.one_in(4)) {
-    plan.hold_gradients = false;
-    plan.gradient_bytes = 2;
-    if (plan.optimizer == Optimizer::kAdam) plan.optimizer_bytes = 8;
+    plan.update.hold_gradients = false;
+    plan.update.gradient_bytes = 2;
+    if (plan.training.optimizer == Optimizer::kAdam) plan.update.optimizer_bytes = 8;
   }
-  if (cluster.has_host && !plan.offload_optimizer) plan.copy_checkpoint = choices.one_in(10);
+  if (cluster.has_host && !plan.offload.optimizer)
+    plan.offload.copy_checkpoint = choices.one_in(10);
   if (!cluster.has_host || !choices.one_in(10)) return;
-  plan.offload_activations = true;
-  if (choices.one_in(2)) plan.offload_layers = choices.between(1, 3);
+  plan.offload.activations = true;
+  if (choices.one_in(2)) plan.offload.layers = choices.between(1, 3);
 }
 
 // ---- types and kernels ----
@@ -208,44 +212,45 @@ DataType random_type(Choices& choices, const ChipSpec& chip) {
 
 bool has_bytes(const RandomJob& job) {
   const ParallelPlan& plan = job.plan;
-  const DataType types[] = {plan.type, plan.communicated(), plan.dispatched(),
-                            plan.activation_input_type.value_or(DataType::kFp32)};
+  const DataType types[] = {plan.precision.type, plan.communicated(), plan.dispatched(),
+                            plan.narrow.activation_input_type.value_or(DataType::kFp32)};
   return std::ranges::any_of(types, [](DataType type) { return size_of(type) == Bytes(1); });
 }
 
 void choose_narrow(Choices& choices, RandomJob& job) {
   ParallelPlan& plan = job.plan;
-  const bool narrows = size_of(plan.type) < size_of(plan.activations());
-  if (is_transformer(job) && choices.one_in(5)) plan.activation_input_type = DataType::kFp8;
-  if (is_transformer(job) && has_bytes(job) && choices.one_in(2)) plan.scale_block = 128;
-  plan.current_scaling = choices.one_in(5);
-  plan.gather_narrow = choices.one_in(4);
-  plan.keep_narrow_weights = choices.one_in(4);
-  plan.round_weights = choices.one_in(5);
-  plan.transpose_operands = choices.one_in(5);
-  plan.transpose_weights = narrows && is_transformer(job) && choices.one_in(3);
+  const bool narrows = size_of(plan.precision.type) < size_of(plan.activations());
+  if (is_transformer(job) && choices.one_in(5)) plan.narrow.activation_input_type = DataType::kFp8;
+  if (is_transformer(job) && has_bytes(job) && choices.one_in(2)) plan.narrow.scale_block = 128;
+  plan.narrow.current_scaling = choices.one_in(5);
+  plan.narrow.gather_narrow = choices.one_in(4);
+  plan.narrow.keep_narrow_weights = choices.one_in(4);
+  plan.narrow.round_weights = choices.one_in(5);
+  plan.narrow.transpose_operands = choices.one_in(5);
+  plan.narrow.transpose_weights = narrows && is_transformer(job) && choices.one_in(3);
   const bool rounds =
-      (narrows && plan.scale_block) || plan.activation_input_type || has_experts(job);
-  if (is_transformer(job) && rounds) plan.fused_elementwise = !choices.one_in(4);
+      (narrows && plan.narrow.scale_block) || plan.narrow.activation_input_type || has_experts(job);
+  if (is_transformer(job) && rounds) plan.kernels.fused_elementwise = !choices.one_in(4);
 }
 
 void choose_attention_kernels(Choices& choices, ParallelPlan& plan) {
-  const bool is_ring = plan.cp > 1 && (plan.cp_mode == ContextMode::kRing ||
-                                       plan.cp_mode == ContextMode::kZigzagRing);
-  plan.fused_attention = is_ring || !choices.one_in(5);
-  if (plan.fused_attention && plan.cp == 1 && choices.one_in(8)) plan.attention_result_bits = 12;
-  if (plan.fused_attention && choices.one_in(8)) {
-    plan.attention_library = choices.pick(
+  const bool is_ring = plan.mesh.cp > 1 && (plan.tensor.cp_mode == ContextMode::kRing ||
+                                            plan.tensor.cp_mode == ContextMode::kZigzagRing);
+  plan.kernels.fused_attention = is_ring || !choices.one_in(5);
+  if (plan.kernels.fused_attention && plan.mesh.cp == 1 && choices.one_in(8))
+    plan.narrow.attention_result_bits = 12;
+  if (plan.kernels.fused_attention && choices.one_in(8)) {
+    plan.kernels.attention_library = choices.pick(
         {AttentionLibrary::kFlash1, AttentionLibrary::kFlash2, AttentionLibrary::kCudnn});
   }
 }
 
 bool may_be_frozen(const RandomJob& job) {
   const ParallelPlan& plan = job.plan;
-  const bool table_in_one_place = plan.pp == 1 && plan.zero < 3;
-  return is_transformer(job) && job.model.prediction_modules == 0 && plan.tensor_chunks == 1 &&
-         plan.tensor_pieces == 1 && plan.tensor_width == 1 &&
-         (!job.model.tied_embeddings || table_in_one_place);
+  const bool table_in_one_place = plan.mesh.pp == 1 && plan.state.zero < 3;
+  return is_transformer(job) && job.model.prediction_modules == 0 &&
+         plan.pieces.tensor_chunks == 1 && plan.pieces.tensor_pieces == 1 &&
+         plan.tensor.tensor_width == 1 && (!job.model.tied_embeddings || table_in_one_place);
 }
 
 bool may_be_packed(const RandomJob& job) {
@@ -255,48 +260,57 @@ bool may_be_packed(const RandomJob& job) {
 
 void choose_launches(Choices& choices, RandomJob& job) {
   ParallelPlan& plan = job.plan;
-  plan.host_launch_cost = Duration(choices.pick({1'000'000, 20'000'000, 500'000'000}));
-  plan.host_queue_depth = choices.pick({64, 1024});
-  if (has_experts(job)) plan.host_reads_counts = !choices.one_in(3);
-  plan.cuda_graphs = choices.pick({CudaGraphs::kNone, CudaGraphs::kBlocks, CudaGraphs::kStep});
-  const bool is_read = has_experts(job) && plan.host_reads_counts;
-  if (plan.cuda_graphs == CudaGraphs::kStep && is_read) plan.cuda_graphs = CudaGraphs::kBlocks;
+  plan.launches.host_launch_cost = Duration(choices.pick({1'000'000, 20'000'000, 500'000'000}));
+  plan.launches.host_queue_depth = choices.pick({64, 1024});
+  if (has_experts(job)) plan.launches.host_reads_counts = !choices.one_in(3);
+  plan.launches.cuda_graphs =
+      choices.pick({CudaGraphs::kNone, CudaGraphs::kBlocks, CudaGraphs::kStep});
+  const bool is_read = has_experts(job) && plan.launches.host_reads_counts;
+  if (plan.launches.cuda_graphs == CudaGraphs::kStep && is_read)
+    plan.launches.cuda_graphs = CudaGraphs::kBlocks;
 }
 
 void choose_types(Choices& choices, const RandomCluster& cluster, RandomJob& job) {
   ParallelPlan& plan = job.plan;
-  plan.type = random_type(choices, cluster.chip);
-  if (choices.one_in(6)) plan.weight_type = DataType::kFp32;
-  if (choices.one_in(8)) plan.activation_type = DataType::kFp32;
-  if (plan.tp * plan.cp > 1 && choices.one_in(5)) plan.communication_type = DataType::kFp8;
-  if (has_experts(job) && choices.one_in(4)) plan.dispatch_type = DataType::kFp8;
+  plan.precision.type = random_type(choices, cluster.chip);
+  if (choices.one_in(6)) plan.precision.weight_type = DataType::kFp32;
+  if (choices.one_in(8)) plan.precision.activation_type = DataType::kFp32;
+  if (plan.mesh.tp * plan.mesh.cp > 1 && choices.one_in(5))
+    plan.precision.communication_type = DataType::kFp8;
+  if (has_experts(job) && choices.one_in(4)) plan.precision.dispatch_type = DataType::kFp8;
   choose_narrow(choices, job);
   if (is_transformer(job)) {
     choose_attention_kernels(choices, plan);
-    plan.loss = choices.pick({LossKernels::kFused, LossKernels::kInPlace, LossKernels::kSeparate});
-    plan.hold_logits = has_fp32_copy(plan.loss) && choices.one_in(3);
-    if (choices.one_in(8)) plan.metric_losses = choices.pick({1, 2});
+    plan.kernels.loss =
+        choices.pick({LossKernels::kFused, LossKernels::kInPlace, LossKernels::kSeparate});
+    plan.buffers.hold_logits = has_fp32_copy(plan.kernels.loss) && choices.one_in(3);
+    if (choices.one_in(8)) plan.buffers.metric_losses = choices.pick({1, 2});
   }
-  plan.copy_inputs = plan.tp > 1 && !plan.sequence_parallel && choices.one_in(4);
-  plan.gradient_placeholders = choices.one_in(6);
+  plan.buffers.copy_inputs =
+      plan.mesh.tp > 1 && !plan.tensor.sequence_parallel && choices.one_in(4);
+  plan.buffers.gradient_placeholders = choices.one_in(6);
   if (is_transformer(job) && (job.model.norm == NormKind::kRms || job.model.gated_mlp)) {
-    plan.eager_elementwise = choices.one_in(6);
-    plan.eager_gate = job.model.gated_mlp && !plan.eager_elementwise && choices.one_in(6);
+    plan.kernels.eager_elementwise = choices.one_in(6);
+    plan.kernels.eager_gate =
+        job.model.gated_mlp && !plan.kernels.eager_elementwise && choices.one_in(6);
   }
   if (may_be_frozen(job) && choices.one_in(6)) {
-    plan.lora_rank = choices.pick({4, 16, 64});
+    plan.training.lora_rank = choices.pick({4, 16, 64});
     if (choices.one_in(2))
-      plan.lora_modules = {choices.pick({AdapterPlace::kQkv, AdapterPlace::kMlp})};
+      plan.training.lora_modules = {choices.pick({AdapterPlace::kQkv, AdapterPlace::kMlp})};
   }
-  const bool sums = plan.gradient_bytes == 4 && plan.hold_gradients && plan.zero < 2;
-  if (is_transformer(job) && sums && !plan.lora_rank && plan.type != DataType::kFp32) {
-    plan.separate_accumulation = choices.one_in(8);
+  const bool sums =
+      plan.update.gradient_bytes == 4 && plan.update.hold_gradients && plan.state.zero < 2;
+  if (is_transformer(job) && sums && !plan.training.lora_rank &&
+      plan.precision.type != DataType::kFp32) {
+    plan.update.separate_accumulation = choices.one_in(8);
   }
-  plan.free_gradients = plan.hold_gradients && !plan.separate_accumulation && choices.one_in(6);
+  plan.update.free_gradients =
+      plan.update.hold_gradients && !plan.update.separate_accumulation && choices.one_in(6);
   if (may_be_packed(job) && choices.one_in(6)) {
-    plan.document_length = choices.between(1, plan.sequence);
+    plan.batch.document_length = choices.between(1, plan.batch.sequence);
   }
-  if (cluster.chip.communication.units > 0 && choices.one_in(6)) plan.sm_margin = 20;
+  if (cluster.chip.communication.units > 0 && choices.one_in(6)) plan.kernels.sm_margin = 20;
   if (choices.one_in(6)) choose_launches(choices, job);
 }
 
@@ -319,78 +333,83 @@ void choose_exchange_of_pass(Choices& choices, const RandomCluster& cluster, Ran
   using enum Dispatch;
   ParallelPlan& plan = job.plan;
   if (plan.splits_ffn()) return;
-  const bool stands_in_nodes = cluster.axes.empty() && plan.ep % cluster.node == 0;
-  if (plan.ep > 1 && stands_in_nodes) plan.dispatch = choices.pick({kAllToAll, kTwoLevel, kAuto});
-  if (plan.dispatch != kAllToAll && choices.one_in(3)) plan.node_limit = choices.between(1, 2);
+  const bool stands_in_nodes = cluster.axes.empty() && plan.mesh.ep % cluster.node == 0;
+  if (plan.mesh.ep > 1 && stands_in_nodes)
+    plan.experts.dispatch = choices.pick({kAllToAll, kTwoLevel, kAuto});
+  if (plan.experts.dispatch != kAllToAll && choices.one_in(3))
+    plan.experts.node_limit = choices.between(1, 2);
   if (choices.one_in(4)) choose_launches(choices, job);
-  if (has_experts(job) && choices.one_in(6)) plan.host_reads_counts = false;
+  if (has_experts(job) && choices.one_in(6)) plan.launches.host_reads_counts = false;
 }
 
 // Puts the experts on half of the replicas' chips.
 void choose_expert_chips(Choices& choices, const RandomJob& job, ParallelPlan& plan) {
   const ExpertSpec& experts = job.model.experts;
   const bool is_even = experts.routed > 0 && experts.load.empty() && experts.capacity_factor == 0;
-  if (!is_even || plan.pp * plan.cp > 1 || plan.dp == 1 || !choices.one_in(3)) return;
-  const std::int64_t chips = plan.tp * (plan.dp / 2);
+  if (!is_even || plan.mesh.pp * plan.mesh.cp > 1 || plan.mesh.dp == 1 || !choices.one_in(3))
+    return;
+  const std::int64_t chips = plan.mesh.tp * (plan.mesh.dp / 2);
   const std::int64_t sharing = choices.divisor_of(chips);
   if (experts.routed % (chips / sharing) != 0 || experts.intermediate % sharing != 0) return;
-  plan.dp -= plan.dp / 2;
-  plan.ffn_chips = chips;
-  plan.etp = sharing;
-  plan.ep = chips / sharing;
-  plan.sequence_parallel = plan.tp > 1;
-  plan.pass_microbatches = choices.between(1, 4);
+  plan.mesh.dp -= plan.mesh.dp / 2;
+  plan.pass.ffn_chips = chips;
+  plan.mesh.etp = sharing;
+  plan.mesh.ep = chips / sharing;
+  plan.tensor.sequence_parallel = plan.mesh.tp > 1;
+  plan.pass.pass_microbatches = choices.between(1, 4);
 }
 
 // Replaces the plan by one of a pass on the same ranks.
 void choose_inference(Choices& choices, const RandomCluster& cluster, RandomJob& job) {
   const ParallelPlan trained = std::move(job.plan);
   ParallelPlan plan;
-  plan.inference = choices.pick({Inference::kDecode, Inference::kPrefill});
-  plan.tp = trained.tp;
-  plan.pp = trained.pp;
-  const bool divides = plan.inference == Inference::kPrefill && trained.cp > 1 &&
+  plan.pass.inference = choices.pick({Inference::kDecode, Inference::kPrefill});
+  plan.mesh.tp = trained.mesh.tp;
+  plan.mesh.pp = trained.mesh.pp;
+  const bool divides = plan.pass.inference == Inference::kPrefill && trained.mesh.cp > 1 &&
                        keeps_tokens_only(job.model) && !choices.one_in(4);
-  plan.cp = divides ? trained.cp : 1;
-  plan.dp = trained.dp * (divides ? 1 : trained.cp);
+  plan.mesh.cp = divides ? trained.mesh.cp : 1;
+  plan.mesh.dp = trained.mesh.dp * (divides ? 1 : trained.mesh.cp);
   if (divides) {
     using enum ContextMode;
-    plan.cp_mode = choices.pick({kAllGather, kZigzagRing, kRing});
+    plan.tensor.cp_mode = choices.pick({kAllGather, kZigzagRing, kRing});
   }
-  plan.sequence_parallel = plan.tp > 1 && choices.one_in(3);
-  plan.ep = trained.ep;
-  plan.etp = trained.etp;
-  if (has_experts(job) && plan.tp > 1) {
-    plan.ep = 1;
-    plan.etp = plan.tp;
+  plan.tensor.sequence_parallel = plan.mesh.tp > 1 && choices.one_in(3);
+  plan.mesh.ep = trained.mesh.ep;
+  plan.mesh.etp = trained.mesh.etp;
+  if (has_experts(job) && plan.mesh.tp > 1) {
+    plan.mesh.ep = 1;
+    plan.mesh.etp = plan.mesh.tp;
   }
   choose_expert_chips(choices, job, plan);
-  plan.order = trained.order;
-  plan.allow_idle_chips = trained.allow_idle_chips;
-  if (!trained.chunks && static_cast<std::int64_t>(trained.layout.size()) == plan.pp) {
-    plan.layout = trained.layout;
+  plan.mesh.order = trained.mesh.order;
+  plan.mesh.allow_idle_chips = trained.mesh.allow_idle_chips;
+  if (!trained.pipeline.chunks &&
+      static_cast<std::int64_t>(trained.pipeline.layout.size()) == plan.mesh.pp) {
+    plan.pipeline.layout = trained.pipeline.layout;
   }
-  plan.type = trained.type;
-  if (choices.one_in(3)) plan.cache_type = DataType::kFp8;
-  plan.global_batch = plan.dp * choices.between(1, 9);
+  plan.precision.type = trained.precision.type;
+  if (choices.one_in(3)) plan.pass.cache_type = DataType::kFp8;
+  plan.batch.global_batch = plan.mesh.dp * choices.between(1, 9);
   const std::int64_t longest = job.model.learned_positions > 0
                                    ? std::min<std::int64_t>(job.model.learned_positions, 512)
                                    : 512;
-  const bool decodes = plan.inference == Inference::kDecode;
-  plan.sequence = decodes ? choices.pick({1, 1, 2, 5}) : choices.between(1, longest / 2);
-  if (divides) plan.sequence = 2 * plan.cp * std::max<std::int64_t>(1, plan.sequence / 16);
-  plan.context =
-      plan.sequence + (decodes || choices.one_in(2) ? choices.between(1, longest / 2) : 0);
+  const bool decodes = plan.pass.inference == Inference::kDecode;
+  plan.batch.sequence = decodes ? choices.pick({1, 1, 2, 5}) : choices.between(1, longest / 2);
+  if (divides)
+    plan.batch.sequence = 2 * plan.mesh.cp * std::max<std::int64_t>(1, plan.batch.sequence / 16);
+  plan.pass.context =
+      plan.batch.sequence + (decodes || choices.one_in(2) ? choices.between(1, longest / 2) : 0);
   if (decodes && choices.one_in(3)) {
-    plan.prefill_tokens = choices.between(1, longest / 2);
-    plan.prefill_context = plan.prefill_tokens + choices.between(0, longest / 2);
+    plan.pass.prefill_tokens = choices.between(1, longest / 2);
+    plan.pass.prefill_context = plan.pass.prefill_tokens + choices.between(0, longest / 2);
   }
-  if (has_experts(job) && choices.one_in(3)) plan.expert_spread = choices.pick({1.5, 40.0});
-  const bool by_request = plan.tp > 1 && !plan.splits_ffn() && keeps_tokens_only(job.model);
+  if (has_experts(job) && choices.one_in(3)) plan.pass.expert_spread = choices.pick({1.5, 40.0});
+  const bool by_request = plan.mesh.tp > 1 && !plan.splits_ffn() && keeps_tokens_only(job.model);
   if (by_request && choices.one_in(3)) {
-    plan.cache_split = CacheSplit::kRequests;
+    plan.pass.cache_split = CacheSplit::kRequests;
   }
-  if (plan.cp == 1 && !plan.splits_ffn()) choose_width(choices, job.model, plan);
+  if (plan.mesh.cp == 1 && !plan.splits_ffn()) choose_width(choices, job.model, plan);
   complete_inference(job.model, plan);
   job.plan = std::move(plan);
   choose_exchange_of_pass(choices, cluster, job);

@@ -12,8 +12,8 @@ StateSpec random_state(Choices& choices, const ParallelPlan& plan) {
   StateSpec state{
       .kind = choices.pick({StateKind::kMamba2, StateKind::kGatedDelta, StateKind::kKimiDelta,
                             StateKind::kLightning, StateKind::kMamba, StateKind::kShort})};
-  state.heads = plan.tp * choices.pick({4, 2, 8});
-  state.groups = choices.one_in(2) ? plan.tp : state.heads;
+  state.heads = plan.mesh.tp * choices.pick({4, 2, 8});
+  state.groups = choices.one_in(2) ? plan.mesh.tp : state.heads;
   state.key_dim = choices.pick({32, 16, 64});
   state.value_dim = choices.pick({64, 32, 96});
   state.convolution = choices.pick({4, 0, 3});
@@ -58,7 +58,7 @@ void choose_shared(Choices& choices, ModelSpec& model) {
 // Each layer looks up vectors, and every second MLP is half as wide.
 void choose_widths(Choices& choices, const ParallelPlan& plan, ModelSpec& model) {
   if (choices.one_in(10)) model.layer_embedding = 16;
-  if (model.intermediate % (2 * plan.tp) == 0 && choices.one_in(10)) {
+  if (model.intermediate % (2 * plan.mesh.tp) == 0 && choices.one_in(10)) {
     model.mlp_widths = {model.intermediate, model.intermediate / 2};
   }
 }
@@ -77,8 +77,8 @@ void choose_local(Choices& choices, const ParallelPlan& plan, ModelSpec& model) 
   model.window_kind = choices.pick({WindowKind::kChunked, WindowKind::kSliding});
   model.mixer_pattern = choices.pick({"LG", "LlGg", "LLG"});
   if (choices.one_in(2)) {
-    model.local = {.heads = model.heads, .kv_heads = plan.tp, .head_dim = 16, .value_dim = 32};
-    if (model.heads % plan.tp != 0) model.local.kv_heads = model.heads;
+    model.local = {.heads = model.heads, .kv_heads = plan.mesh.tp, .head_dim = 16, .value_dim = 32};
+    if (model.heads % plan.mesh.tp != 0) model.local.kv_heads = model.heads;
   }
   model.values_are_keys = model.value_dim == 0 && choices.one_in(4);
 }
@@ -105,8 +105,8 @@ void choose_mixers(Choices& choices, RandomJob& job) {
     choose_sparse(choices, model);
   } else if (model.window > 0 && !latent) {
     choose_local(choices, job.plan, model);
-  } else if (job.plan.cp == 1 && model.causal && model.window == 0 && !model.parallel_branches &&
-             choices.one_in(10)) {
+  } else if (job.plan.mesh.cp == 1 && model.causal && model.window == 0 &&
+             !model.parallel_branches && choices.one_in(10)) {
     model.mixer_pattern = "NX";
   }
   if (model.experts.routed > 0 && choices.one_in(8)) model.experts.latent = 64;

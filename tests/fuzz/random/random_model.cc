@@ -16,9 +16,10 @@ void choose_layers(Choices& choices, RandomJob& job) {
   if (stages > 1 && choices.one_in(4)) {
     for (std::int64_t stage = 0; stage < stages; ++stage) {
       const bool is_end = stage == 0 || stage == stages - 1;
-      plan.layout.push_back(choices.between(is_end && choices.one_in(3) ? 0 : 1, 2));
+      plan.pipeline.layout.push_back(choices.between(is_end && choices.one_in(3) ? 0 : 1, 2));
     }
-    job.model.layers = std::accumulate(plan.layout.begin(), plan.layout.end(), std::int64_t{0});
+    job.model.layers =
+        std::accumulate(plan.pipeline.layout.begin(), plan.pipeline.layout.end(), std::int64_t{0});
     return;
   }
   job.model.layers =
@@ -27,9 +28,10 @@ void choose_layers(Choices& choices, RandomJob& job) {
 
 // Sets how many ranks divide the experts of a layer.
 void choose_expert_mesh(Choices& choices, ParallelPlan& plan) {
-  const std::int64_t ranks = plan.tp * plan.cp * plan.dp;
-  if (choices.one_in(4)) plan.etp = choices.divisor_of(ranks);
-  plan.ep = choices.one_in(2) ? choices.divisor_of(ranks / plan.etp) : ranks / plan.etp;
+  const std::int64_t ranks = plan.mesh.tp * plan.mesh.cp * plan.mesh.dp;
+  if (choices.one_in(4)) plan.mesh.etp = choices.divisor_of(ranks);
+  plan.mesh.ep =
+      choices.one_in(2) ? choices.divisor_of(ranks / plan.mesh.etp) : ranks / plan.mesh.etp;
 }
 
 // Numbers less than 1 / per_token of their sum, so that a token goes to an expert once.
@@ -44,10 +46,10 @@ void choose_experts(Choices& choices, RandomJob& job) {
   choose_expert_mesh(choices, job.plan);
   const ParallelPlan& plan = job.plan;
   ExpertSpec& experts = job.model.experts;
-  experts.routed = plan.ep * choices.pick({2, 1, 4, 3});
+  experts.routed = plan.mesh.ep * choices.pick({2, 1, 4, 3});
   experts.per_token = choices.between(1, std::min<std::int64_t>(experts.routed, 6));
-  experts.intermediate = plan.etp * choices.pick({64, 32, 48, 256});
-  if (choices.one_in(3)) experts.shared_intermediate = plan.tp * choices.pick({64, 96});
+  experts.intermediate = plan.mesh.etp * choices.pick({64, 32, 48, 256});
+  if (choices.one_in(3)) experts.shared_intermediate = plan.mesh.tp * choices.pick({64, 96});
   if (choices.one_in(4)) experts.first_dense = choices.between(0, 2);
   if (choices.one_in(5)) experts.every = 2;
   experts.router_bias = choices.one_in(4);
@@ -69,7 +71,8 @@ void choose_latent(Choices& choices, ModelSpec& model) {
 // Grouped queries: fewer key-value heads than heads, which tensor ranks divide or share.
 void choose_groups(Choices& choices, const ParallelPlan& plan, ModelSpec& model) {
   model.kv_heads = choices.divisor_of(model.heads);
-  if (plan.tp % model.kv_heads != 0 && model.kv_heads % plan.tp != 0) model.kv_heads = model.heads;
+  if (plan.mesh.tp % model.kv_heads != 0 && model.kv_heads % plan.mesh.tp != 0)
+    model.kv_heads = model.heads;
 }
 
 void choose_window(Choices& choices, ModelSpec& model) {
@@ -79,8 +82,8 @@ void choose_window(Choices& choices, ModelSpec& model) {
 
 void choose_attention(Choices& choices, RandomJob& job) {
   ModelSpec& model = job.model;
-  const std::int64_t of_rank = job.plan.cp * choices.pick({1, 2, 1, 3});
-  model.heads = job.plan.tp * of_rank;
+  const std::int64_t of_rank = job.plan.mesh.cp * choices.pick({1, 2, 1, 3});
+  model.heads = job.plan.mesh.tp * of_rank;
   model.kv_heads = model.heads;
   model.head_dim = choices.pick({32, 64, 16, 128});
   if (choices.one_in(5)) {
@@ -115,7 +118,7 @@ void choose_transformer(Choices& choices, RandomJob& job) {
   choose_blocks(choices, model);
   choose_mixers(choices, job);
   model.vocabulary = choices.pick({1000, 128, 32000, 101});
-  if (choices.one_in(6)) model.learned_positions = job.plan.sequence;
+  if (choices.one_in(6)) model.learned_positions = job.plan.batch.sequence;
 }
 
 }  // namespace
@@ -125,9 +128,9 @@ void choose_model(Choices& choices, RandomJob& job) {
   ModelSpec& model = job.model;
   model.name = "random";
   choose_layers(choices, job);
-  plan.sequence = 2 * plan.cp * plan.tp * choices.pick({16, 8, 64, 5});
-  model.hidden = plan.tp * choices.pick({64, 128, 32, 80});
-  model.intermediate = plan.tp * choices.pick({128, 256, 96});
+  plan.batch.sequence = 2 * plan.mesh.cp * plan.mesh.tp * choices.pick({16, 8, 64, 5});
+  model.hidden = plan.mesh.tp * choices.pick({64, 128, 32, 80});
+  model.intermediate = plan.mesh.tp * choices.pick({128, 256, 96});
   if (choices.one_in(20)) {
     model.kind = ModelKind::kMlpStack;
   } else {

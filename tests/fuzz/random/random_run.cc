@@ -54,7 +54,7 @@ RandomOutcome run_random(std::string_view experiment, Laws laws) {
     if (is_circle_of_queues(error)) {
       return {.refused = {{"simulation.buffer_bytes", "queues wait for each other in a circle"}}};
     }
-    if (loaded && !loaded->experiment.plan.overlap_pipeline) {
+    if (loaded && !loaded->experiment.plan.overlap.pipeline) {
       return {.refused = {{"plan.overlap_pipeline", "blocking messages wait for each other"}}};
     }
     return {.broken = error.what()};

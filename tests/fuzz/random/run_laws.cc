@@ -153,7 +153,7 @@ std::string broken_scale(const LoadedExperiment& loaded, const SimulatedStep& st
   const Cluster cluster = slowed(cluster_for_steps(loaded.experiment), kSlower);
   const double seconds = to_seconds(step.result.end.since_start);
   Experiment slower = loaded.experiment;
-  std::optional<Duration>& launch = slower.plan.host_launch_cost;  // the hosts, too
+  std::optional<Duration>& launch = slower.plan.launches.host_launch_cost;  // the hosts, too
   if (launch) launch = kSlower * *launch;
   const Time end = simulate_experiment(slower, cluster, loaded.simulation).runs.front().result.end;
   const double ratio = to_seconds(end.since_start) / seconds / kSlower;

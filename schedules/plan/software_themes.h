@@ -1,0 +1,104 @@
+// What runs a plan, by themes: the kernels, copies, messages and launches that a training software
+// brings. software_fields.cc says what each key does and when to change it, and is where a new key
+// is declared.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "sim/base/units.h"
+#include "sim/chips/chip_spec.h"
+#include "sim/chips/kernel.h"
+#include "workload/layers.h"
+
+namespace stepsim {
+
+// What the host launches as one graph, at the cost of one launch.
+enum class CudaGraphs : std::uint8_t {
+  kNone,
+  kBlocks,  // what has a fixed shape in each pass over a block
+  kStep,    // all of the step
+};
+inline constexpr std::size_t kCudaGraphs = 3;
+std::string_view name_of(CudaGraphs graphs);  // "blocks"
+
+// KernelChoices are the kernels that run a layer.
+struct KernelChoices {
+  bool fused_attention = true;
+  std::optional<AttentionLibrary> attention_library;  // unset: the chip's usual one
+  bool fused_elementwise = true;
+  bool eager_elementwise = false;
+  bool eager_gate = false;  // the activation of a gated MLP and its product alone are so
+  LossKernels loss = LossKernels::kFused;
+  bool grouped_experts = true;
+  bool sort_copies = false;
+  bool mask_dispatch = false;
+  std::int64_t sm_margin = 0;  // units of the chip that kernels leave to communication
+};
+
+// NarrowTypes says what becomes of operands with fewer bits than 16.
+struct NarrowTypes {
+  std::optional<std::int64_t> scale_block;  // values that share an fp32 scale; unset: a tensor
+  bool scale_rows = false;                  // a scale a row
+  bool current_scaling = false;
+  bool gather_narrow = false;
+  bool round_weights = false;
+  bool keep_narrow_weights = false;
+  std::optional<DataType> activation_input_type;
+  std::optional<std::int64_t> attention_result_bits;  // unset: the activations' type
+  bool transpose_weights = false;
+  bool transpose_operands = false;
+};
+
+// TensorPieces says what tensor ranks send in pieces, beside the matmuls that need them.
+struct TensorPieces {
+  std::int64_t tensor_chunks = 1;
+  std::int64_t tensor_pieces = 1;
+  bool overlap_tensor = false;
+  bool overlap_shared_experts = false;
+};
+
+// MessagePlan says how messages between stages, and gradients, are put together.
+struct MessagePlan {
+  bool scatter_messages = false;  // each tensor rank sends a share, gathered behind (no ranks of
+  // sequence_parallel, which hold shares anyway)
+  bool batch_p2p = false;  // messages in batches, as the schedule's runtime posts them (posting.h)
+  std::optional<std::int64_t> gradient_bucket_parameters;  // unset: see bucket_parameters()
+};
+
+// Buffers are copies that a software makes and keeps.
+struct Buffers {
+  bool save_gathered = false;  // FSDP: what forwards gathered stays for their backwards
+  bool keep_root = false;  // FSDP: the embedding's gathered weights stay until the backward ends
+  bool shared_master = false;  // FSDP: the divided fp32 weights are the master weights
+  bool fsdp_copies = false;    // into and out of the buffers of its collectives
+  bool copy_inputs = false;  // each matmul that tensor ranks divide by columns has its input's copy
+  bool hold_logits = false;  // their fp32 copy stays until the loss has run backward
+  std::int64_t metric_losses = 0;  // cross entropies beside the loss, for figures that are logged
+  bool gradient_placeholders = false;
+};
+
+// OptimizerUpdate says what the update reads, writes and frees.
+struct OptimizerUpdate {
+  std::int64_t optimizer_bytes = 12;         // per parameter
+  std::int64_t optimizer_scratch_bytes = 0;  // per parameter that it updates, while it runs
+  std::int64_t gradient_bytes = 4;           // per parameter
+  bool separate_accumulation = false;
+  bool hold_gradients = true;   // false: each is used up as soon as it is reduced
+  bool free_gradients = false;  // by the optimizer; the next backward makes them again
+  bool clip_gradients = false;
+  bool post_validation = false;
+  bool host_optimizer = false;
+};
+
+// HostLaunches says what the host takes to start kernels.
+struct HostLaunches {
+  std::optional<Duration> host_launch_cost;  // of one launch; unset: launching costs nothing
+  std::int64_t host_queue_depth = 1024;      // launches
+  CudaGraphs cuda_graphs = CudaGraphs::kNone;
+  bool host_reads_counts = true;  // of the tokens of each expert
+};
+
+}  // namespace stepsim

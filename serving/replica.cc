@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "serving/engines/jetstream.h"
 #include "serving/serve.h"
 
 namespace stepsim {
@@ -20,8 +19,8 @@ std::int64_t kv_blocks_of(EngineName name, const EngineOptions& options,
     ++count;
   }
   std::int64_t most = options.sequences;
-  if (name == EngineName::kJetstream) {
-    most += JetstreamEngine::caches_without_slot(options);
+  if (const auto caches_without_slot = row_of(name).caches_without_slot) {
+    most += caches_without_slot(options);
     longest = options.max_length.value_or(longest);
   }
   const std::int64_t running = std::clamp<std::int64_t>(count, 1, most);
@@ -53,7 +52,7 @@ Replica::Replica(EngineName name, const EngineOptions& options, std::int64_t kv_
       engine_(row_of(name).make(options)),
       cost_(cost),
       reserves_answer_(row_of(name).reserves_answer(options)),
-      has_slots_(name == EngineName::kJetstream) {
+      has_slots_(row_of(name).caches_without_slot != nullptr) {
   totals.kv_blocks = kv_blocks;
 }
 

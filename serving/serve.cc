@@ -22,7 +22,7 @@ std::string why_not(const Request& request, const ReplicaGroup& group) {
   // The last token is never put into the cache, but engines that reserve for it want its block.
   std::int64_t held =
       row_of(group.engine).reserves_answer(options) ? whole + options.drafts : whole - 1;
-  if (group.engine == EngineName::kJetstream) held = options.max_length.value_or(held);
+  if (row_of(group.engine).caches_without_slot != nullptr) held = options.max_length.value_or(held);
   const std::int64_t blocks = (held + options.block - 1) / options.block;
   if (options.kv_blocks && blocks > *options.kv_blocks) {
     return "needs " + std::to_string(blocks) + " KV blocks of " + std::to_string(options.block) +

@@ -89,9 +89,6 @@ std::vector<Problem> in_options(std::vector<Problem> problems, std::int64_t stag
       problem.field = "--forward-time and other times by stage";
       continue;
     }
-    if (problem.field.ends_with("_time") && problem.message.ends_with("so many ops")) {
-      problem.message += ", in picoseconds";
-    }
     problem.field = option_of(problem.field == "memory" ? "weight_memory" : problem.field);
   }
   return problems;

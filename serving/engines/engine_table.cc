@@ -143,7 +143,8 @@ std::array<EngineRow, kEngineNames> make_rows() {
                 .defaults = jetstream_defaults(),
                 .options = kJetstreamOptions,
                 .reserves_answer = always,
-                .make = make<JetstreamEngine>},
+                .make = make<JetstreamEngine>,
+                .caches_without_slot = JetstreamEngine::caches_without_slot},
   };
 }
 

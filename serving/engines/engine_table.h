@@ -24,6 +24,9 @@ struct EngineRow {
   // Whether blocks for the whole answer are taken at admission.
   bool (*reserves_answer)(const EngineOptions& options);
   std::unique_ptr<Engine> (*make)(const EngineOptions& options);
+  // Of engines whose requests generate in slots, each a cache of max_length tokens: how many such
+  // caches there are beside the slots. nullptr: requests hold what they have.
+  std::int64_t (*caches_without_slot)(const EngineOptions& options) = nullptr;
 };
 
 // In the order of the enumerators.

@@ -142,7 +142,7 @@ TEST(MakeScheduleTest, RefusesWhatWouldNotFitInMemoryOrInSixtyFourBits) {
   ScheduleRequest request{.stages = 2, .microbatches = 4};
   request.costs.backward_weight = (std::int64_t{1} << 62) / 48 + 1;
   EXPECT_EQ(problems_of(request),
-            "backward_weight_time: must be at most 96076792050570581 for so many ops\n");
+            "backward_weight_time: must be at most 96076792050570581 ps for so many ops\n");
   --request.costs.backward_weight;
   EXPECT_EQ(problems_of(request), "");
 }

@@ -264,7 +264,7 @@ class Checks {
       // All ops and their sends, one after another, must fit in 64 bits.
       const std::int64_t most = kMostTime / forwards / 6;
       if (longest(longest_stage(costs_of(request_))) > most) {
-        add(longest_time(), fmt::format("must be at most {} for so many ops", most));
+        add(longest_time(), fmt::format("must be at most {} ps for so many ops", most));
       }
     }
   }

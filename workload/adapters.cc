@@ -119,7 +119,7 @@ void freeze_all(Layer& layer, const DataTypes& types) {
 // `first`: what the stretch gathers.
 bool reads_gathered(const Layer& layer, std::size_t first, const LayerOp& op) {
   if (op.reads.empty()) return &op == &layer.ops[first];
-  return std::ranges::none_of(op.reads, [&](std::string_view source) {
+  return std::ranges::none_of(op.reads, [&](OpName source) {
     const auto begin = layer.ops.begin() + static_cast<std::ptrdiff_t>(first);
     return std::find_if(begin, layer.ops.end(), [source](const LayerOp& other) {
              return other.name == source;
@@ -150,27 +150,19 @@ void move_regathers(const Layer& whole, Layer& layer) {
 }
 
 AdapterPlace place_of(const LayerOp& op) {
-  constexpr std::array kOutputs = {"out_projection", "cross_out_projection", "state_out_projection",
-                                   "shared_projection"};
-  constexpr std::array kMlps = {"up_projection",
-                                "gate_up_projection",
-                                "down_projection",
-                                "shared_gate_up_projection",
-                                "shared_down_projection",
-                                "shared_gate",
-                                "latent_down_projection",
-                                "latent_up_projection",
-                                "layer_gate_projection",
-                                "layer_up_projection",
-                                "layer_vectors_projection",
-                                "adapter_down_projection",
-                                "adapter_up_projection"};
-  if (std::ranges::count(kOutputs, op.name) > 0) return AdapterPlace::kOut;
-  return std::ranges::count(kMlps, op.name) > 0 ? AdapterPlace::kMlp : AdapterPlace::kQkv;
+  switch (op.name.side()) {
+    case OpSide::kOut:
+      return AdapterPlace::kOut;
+    case OpSide::kMlp:
+      return AdapterPlace::kMlp;
+    case OpSide::kIn:
+      break;
+  }
+  return AdapterPlace::kQkv;
 }
 
 bool gets_adapter(const LayerOp& op, const Adapters& adapters) {
-  const bool routed = op.region == Region::kExpert || op.name == "router";
+  const bool routed = op.region == Region::kExpert || op.name.role() == OpRole::kRouter;
   return !routed && weights_matmul(op) != nullptr &&
          std::ranges::count(adapters.places, place_of(op)) > 0;
 }

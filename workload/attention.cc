@@ -133,7 +133,8 @@ LayerOp attention_gate(const Part& part) {
   op.forward.back().read += gates;
   op.input_gradient.back().read += gates;
   op.input_gradient.back().written += gates;
-  op.reads = {"attention", part.model.latent.kv_rank > 0 ? "gate_projection" : "qkv_projection"};
+  op.reads = {"attention",
+              part.model.latent.kv_rank > 0 ? OpName("gate_projection") : OpName("qkv_projection")};
   op.input = part.size(elements) + gates;
   op.saved = op.saved_inside = gates;
   op.backward_workspace = 2 * (part.size(elements) + gates);
@@ -292,7 +293,7 @@ LayerOp attention_of_kind(const Part& part, const BlockKind& kind) {
 std::vector<LayerOp> attention_ops(const Part& part, const BlockKind& kind) {
   const ModelSpec& model = part.model;
   std::vector<LayerOp> ops = projections(part, kind);
-  std::vector<std::string_view> sources = {ops.back().name};
+  std::vector<OpName> sources = {ops.back().name};
   const bool is_bare = model.query_rank > 0 && sources.front() == "qkv_projection";
   if (is_bare) sources.push_back("query_up_projection");
   if (kind.mixer == Mixer::kSparse && !kind.shares) {

@@ -82,7 +82,7 @@ const KernelPasses* passes_of(const LayerOp& op, const ModelSpec& model, EagerKe
   if (op.forward.empty()) return nullptr;
   const Kernel& kernel = op.forward.front();
   if (kernel.kind != KernelKind::kElementwise) return nullptr;
-  if (model.gated_mlp && op.name.ends_with("_activation")) return &gated_activation();
+  if (model.gated_mlp && op.name.role() == OpRole::kActivation) return &gated_activation();
   if (which == EagerKernels::kGate) return nullptr;
   if (kernel.elementwise == ElementwiseKind::kRope) return &rotation();
   if (kernel.elementwise == ElementwiseKind::kNorm) {
@@ -158,7 +158,8 @@ void make_eager(Layer& layer, const ModelSpec& model, DataType type, EagerKernel
 
 // The matmuls of an op that share an input each copy it, and keep the copies in its place.
 void copy_inputs(LayerOp& op, DataType type) {
-  const bool by_columns = op.columns.size() > 1 || op.name.ends_with("up_projection");
+  const bool by_columns = op.columns.size() > 1 || op.name.role() == OpRole::kUp ||
+                          op.name.module() == OpModule::kLatentUp;
   if (op.region != Region::kTensor || weights_matmul(op) == nullptr || !by_columns) return;
   const auto copies = static_cast<std::int64_t>(std::max<std::size_t>(1, op.columns.size()));
   const std::int64_t elements = op.saved_input.value() / size_of(type).value();

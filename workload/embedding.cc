@@ -64,7 +64,7 @@ LayerOp embedding_dropout(const Part& part) {
 
 }  // namespace
 
-LayerOp look_up(const Part& part, std::string_view name) {
+LayerOp look_up(const Part& part, OpName name) {
   const std::int64_t elements = part.tokens * part.hidden();
   const std::int64_t found = elements / part.shard.tensor;  // its rows, on average
   LayerOp op{.name = name, .region = Region::kTensor};

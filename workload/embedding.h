@@ -19,6 +19,6 @@ std::vector<LayerOp> layer_embedding_branch(const Part& part);
 Layer embedding_layer(const Part& part);
 
 // Returns the look-up alone.
-LayerOp look_up(const Part& part, std::string_view name);
+LayerOp look_up(const Part& part, OpName name);
 
 }  // namespace stepsim

@@ -151,7 +151,8 @@ LayerOp permute(const Part& part) {
   if (travels_narrow(part) && !is_rounded) {
     add_rounding(part, "round_input", part.own_tokens * token_width(part), op.forward);
   }
-  op.reads = {part.model.experts.latent > 0 ? "latent_down_projection" : "mlp_norm"};
+  op.reads = {part.model.experts.latent > 0 ? OpName("latent_down_projection")
+                                            : OpName("mlp_norm")};
   op.input = own_tokens_size(part);
   op.host_reads = part.shard.host_reads_counts;
   if (copied_by_receiver(part)) return op;
@@ -250,7 +251,7 @@ void multiply(const Part& part, Product product, std::string_view name, const Gr
 }
 
 struct ExpertProjection {
-  std::string_view name;
+  OpName name{};
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
   bool arrives = false;  // its input comes over the network

@@ -45,15 +45,15 @@ class MixedTokens {
       : part_(part), model_(model), kind_(kind), cache_(cache) {}
 
   // Returns those of the op of this name, group by group; nullopt if the op does not mix tokens.
-  std::optional<std::vector<Kernel>> of(std::string_view op, const RequestBatch& batch) const {
+  std::optional<std::vector<Kernel>> of(OpRole op, const RequestBatch& batch) const {
     std::vector<Kernel> all;
     for (const RequestGroup& group : batch.groups) {
       std::vector<Kernel> kernels;
-      if (op == "attention") {
+      if (op == OpRole::kAttention) {
         kernels = attention(group, batch.has_prompts());
-      } else if (op == "index_scores") {
+      } else if (op == OpRole::kIndexScores) {
         kernels = index_scores(group);
-      } else if (op == "scan") {
+      } else if (op == OpRole::kScan) {
         kernels = scan(group);
       } else {
         return std::nullopt;
@@ -104,7 +104,9 @@ class MixedTokens {
     shard.sequence_length = group.queries;
     shard.sequence_parallel = false;  // the group's own tokens needn't be a multiple of it
     const std::vector<LayerOp> ops = mixer_branch(part_of_model(own(), shard), kind_);
-    return std::ranges::find(ops, "scan", &LayerOp::name)->forward;
+    return std::ranges::find_if(ops,
+                                [](const LayerOp& op) { return op.name.role() == OpRole::kScan; })
+        ->forward;
   }
 
   // One step of the recurrence for each new token: the state is read and written.
@@ -361,11 +363,11 @@ void read_narrow_weights(const DataTypes& types, std::optional<DataType> weights
 // Returns whether the op multiplies with a matrix in the type of projections. Tables, the head and
 // the router stay in that of the activations; others multiply activations only.
 bool has_projection(const LayerOp& op) {
-  constexpr std::array<std::string_view, 8> kOthers = {
-      "embedding",       "position_embedding", "unembedding",  "router",
-      "head_projection", "attention",          "index_scores", "scan"};
+  constexpr std::array kOthers = {OpRole::kTable,     OpRole::kHead,        OpRole::kRouter,
+                                  OpRole::kAttention, OpRole::kIndexScores, OpRole::kScan};
   const auto is_matmul = [](const Kernel& kernel) { return kernel.kind == KernelKind::kMatmul; };
-  return std::ranges::any_of(op.forward, is_matmul) && std::ranges::count(kOthers, op.name) == 0;
+  return std::ranges::any_of(op.forward, is_matmul) &&
+         std::ranges::count(kOthers, op.name.role()) == 0;
 }
 
 // All experts of the chip in one call, which chooses, sorts, multiplies and adds up. Without a
@@ -401,7 +403,8 @@ void join_experts(const ModelSpec& model, const Shard& shard, const RequestBatch
   block.ops.erase(first + 1, end);
   for (LayerOp& op : block.ops) {
     std::erase_if(op.forward, [](const Kernel& kernel) { return kernel.name == "choose_experts"; });
-    const bool moves_rows = !apart && (op.name == "permute" || op.name == "unpermute");
+    const bool moves_rows =
+        !apart && (op.name.role() == OpRole::kPermute || op.name.role() == OpRole::kUnpermute);
     if (moves_rows && (shard.tensor > 1 || shard.expert == 1)) op.forward.clear();
   }
 }
@@ -412,10 +415,10 @@ void divide_experts_over_tensor_group(Layer& block) {
   const auto is_expert = [](const LayerOp& op) { return op.region == Region::kExpert; };
   const auto first = std::ranges::find_if(block.ops, is_expert);
   std::stable_partition(block.ops.begin(), first, [](const LayerOp& op) {
-    return !op.name.starts_with("shared_") || op.region != Region::kTensor;
+    return op.name.module() != OpModule::kSharedExperts || op.region != Region::kTensor;
   });
   for (LayerOp& op : block.ops) {
-    op.in_tensor_group = is_expert(op) || op.name == "unpermute";
+    op.in_tensor_group = is_expert(op) || op.name.role() == OpRole::kUnpermute;
   }
   block.routing.reset();
 }
@@ -447,12 +450,12 @@ class PassLayers {
     const Part part = part_of_model(own, shard_);
     const MixedTokens mixed(part, model_, kind, batch_.cache);
     for (LayerOp& op : block.ops) {
-      if (std::optional<std::vector<Kernel>> kernels = mixed.of(op.name, batch_)) {
+      if (std::optional<std::vector<Kernel>> kernels = mixed.of(op.name.role(), batch_)) {
         op.forward = *std::move(kernels);
-        if (shard_.cache_by_request && op.name == "attention") {
+        if (shard_.cache_by_request && op.name.role() == OpRole::kAttention) {
           exchange_requests(part, kind, batch_, op);
         }
-        if (op.name == "attention") exchange_keys(part, kind, batch_, mixed, op);
+        if (op.name.role() == OpRole::kAttention) exchange_keys(part, kind, batch_, mixed, op);
       } else if (op.region != Region::kExpert && has_projection(op)) {
         read_narrow_weights(shard_.types, shard_.types.weights, op);
       }
@@ -513,6 +516,12 @@ std::int64_t tokens_of_chip(const RequestBatch& batch, std::int64_t parts, std::
   return part_of(sum, divisor) * divisor;
 }
 
+namespace {
+bool mixes(OpRole role) {
+  return role == OpRole::kAttention || role == OpRole::kIndexScores || role == OpRole::kScan;
+}
+}  // namespace
+
 ModelLayers inference_layers(const ModelSpec& model, Shard shard, const RequestBatch& batch) {
   return PassLayers(model, shard, batch).build();
 }
@@ -524,8 +533,8 @@ TokenMixing::TokenMixing(const ModelSpec& model, const Shard& shard, DataType ca
   for (const BlockKind& kind : kinds_of(model)) {
     kinds_.push_back({.kind = kind, .own = as_in(model, kind)});
     for (const LayerOp& op : mixer_branch(part_of_model(kinds_.back().own, shard_), kind)) {
-      if (op.name == "attention" || op.name == "index_scores" || op.name == "scan") {
-        kinds_.back().ops.push_back(op.name);
+      if (mixes(op.name.role())) {
+        kinds_.back().ops.push_back(op.name.role());
       }
     }
   }
@@ -540,7 +549,7 @@ std::vector<Kernel> TokenMixing::kernels(std::size_t kind, const RequestBatch& b
   const Part part = part_of_model(own, shard_);
   const MixedTokens mixed(part, model_, block, cache_);
   std::vector<Kernel> all;
-  for (const std::string_view op : ops) {
+  for (const OpRole op : ops) {
     std::vector<Kernel> kernels = *mixed.of(op, batch);
     std::ranges::move(kernels, std::back_inserter(all));
   }

@@ -118,7 +118,7 @@ class TokenMixing {
     BlockKind kind{};
     ModelSpec own{};  // as_in(model, kind)
     std::int64_t layers = 0;
-    std::vector<std::string_view> ops{};
+    std::vector<OpRole> ops{};
   };
   const ModelSpec& model_;
   Shard shard_;

@@ -39,7 +39,7 @@ LayerOp gate_of_result(const Part& part) {
                                        .outputs = part.heads * (is_wide ? part.model.v_dim() : 1),
                                        .narrow = true});
   op.saved = op.saved_input = Bytes(0);  // latent_projection keeps it
-  op.reads = {part.model.parallel_branches ? "norm" : "attention_norm"};
+  op.reads = {part.model.parallel_branches ? OpName("norm") : OpName("attention_norm")};
   op.regathers_input = false;
   return op;
 }
@@ -64,7 +64,7 @@ std::vector<LayerOp> latent_projections(const Part& part) {
                                             .narrow = true});
   if (latent.q_rank == 0) {  // latent_projection keeps the same input
     queries.saved = queries.saved_input = Bytes(0);
-    queries.reads = {part.model.parallel_branches ? "norm" : "attention_norm"};
+    queries.reads = {part.model.parallel_branches ? OpName("norm") : OpName("attention_norm")};
   }
   // A gate of the result reads the whole stream.
   const bool is_gated = part.model.attention_gate != AttentionGate::kNone;

@@ -236,7 +236,7 @@ void make_rms_norm(const Part& part, std::int64_t elements, LayerOp& op) {
   op.backward_workspace = 2 * part.size(elements);
 }
 
-LayerOp norm(const Part& part, std::string_view name) {
+LayerOp norm(const Part& part, OpName name) {
   const bool layer_norm = part.model.norm != NormKind::kRms;
   const std::int64_t elements = part.own_tokens * part.hidden();
   LayerOp op{.name = name};
@@ -257,18 +257,18 @@ LayerOp norm(const Part& part, std::string_view name) {
   return op;
 }
 
-LayerOp branch_norm(const Part& part, std::string_view name) {
+LayerOp branch_norm(const Part& part, OpName name) {
   LayerOp op = part.model.pre_norms ? norm(part, name) : LayerOp{.name = name};
   op.input_gradient.push_back(part.elementwise(
       "residual_gradient", {.elements = part.own_tokens * part.hidden(), .reads = 2, .flops = 1}));
   return op;
 }
 
-void add_post_norm(const Part& part, std::string_view name, std::vector<LayerOp>& ops) {
+void add_post_norm(const Part& part, OpName name, std::vector<LayerOp>& ops) {
   if (part.model.post_norms) ops.push_back(norm(part, name));
 }
 
-void share_input(const Part& part, std::string_view source, LayerOp& op) {
+void share_input(const Part& part, OpName source, LayerOp& op) {
   op.saved -= op.saved_input;
   op.saved_input = Bytes(0);
   op.reads = {source};
@@ -286,7 +286,7 @@ void add_dropout_mask(LayerOp& op, std::int64_t values) {
   op.saved += Bytes(values);
 }
 
-LayerOp residual(const Part& part, std::string_view name, bool bias) {
+LayerOp residual(const Part& part, OpName name, bool bias) {
   const std::int64_t elements = part.own_tokens * part.hidden();
   LayerOp op{.name = name};
   op.forward = {part.elementwise(name, {.elements = elements, .reads = 2, .flops = bias ? 2 : 1})};

@@ -95,7 +95,7 @@ Part part_of_model(const ModelSpec& model, const Shard& shard);
 
 // Projection is a matrix that multiplies tokens: [tokens, inputs] @ [inputs, outputs].
 struct Projection {
-  std::string_view name;
+  OpName name{};
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
   bool bias = false;    // added in the forward matmul's epilogue
@@ -139,22 +139,22 @@ void add_transpose(const Part& part, std::int64_t weights, LayerOp& op);
 // Adds a mask of one byte per value, written in the forward pass and read in the backward pass.
 void add_dropout_mask(LayerOp& op, std::int64_t values);
 
-LayerOp norm(const Part& part, std::string_view name);
+LayerOp norm(const Part& part, OpName name);
 // Makes `op`, which has its name and its scales (parameters) already, an RMS norm of values other
 // than the stream's: kernels, kept bytes and backward workspace.
 void make_rms_norm(const Part& part, std::int64_t elements, LayerOp& op);
 // Returns the norm at the start of a branch. Its input's gradient is added to that of the residual
 // stream. Without pre_norms only that addition is left.
-LayerOp branch_norm(const Part& part, std::string_view name);
+LayerOp branch_norm(const Part& part, OpName name);
 // Adds post_norms' norm of a branch's result, if the model has them.
-void add_post_norm(const Part& part, std::string_view name, std::vector<LayerOp>& ops);
+void add_post_norm(const Part& part, OpName name, std::vector<LayerOp>& ops);
 // The branch begins with a T op that reads what a branch before has gathered already. It gathers
 // and keeps nothing, and both gradients of the shared input are added.
-void share_input(const Part& part, std::string_view source, LayerOp& op);
+void share_input(const Part& part, OpName source, LayerOp& op);
 // The branch ends with a T op whose partial sums are added to those of a branch before.
 void share_result(const Part& part, LayerOp& op);
 // The branch's result joins the residual stream. The bias of the projection before is added here,
 // after the sum over the tensor group, so it belongs to the S region and is on every chip.
-LayerOp residual(const Part& part, std::string_view name, bool bias);
+LayerOp residual(const Part& part, OpName name, bool bias);
 
 }  // namespace stepsim

@@ -147,7 +147,7 @@ Bytes Layer::saved() const {
 
 std::int64_t unembedding_parameters(const ModelLayers& layers) {
   for (const LayerOp& op : layers.head.ops) {
-    if (op.name != "unembedding") continue;
+    if (op.name != OpName("unembedding")) continue;
     return op.parameters > 0 ? op.parameters : layers.embedding.ops.front().parameters;
   }
   return 0;

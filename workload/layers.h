@@ -47,6 +47,7 @@
 #include "sim/base/units.h"
 #include "sim/chips/kernel.h"
 #include "workload/model_spec.h"
+#include "workload/op_name.h"
 
 namespace stepsim {
 
@@ -178,7 +179,7 @@ enum class Region : std::uint8_t {
 };
 
 struct LayerOp {
-  std::string_view name;  // a literal: "qkv_projection"
+  OpName name{};  // "qkv_projection"; what it does and belongs to
   Region region = Region::kSequence;
   std::vector<Kernel> forward{};
   std::vector<Kernel> again{};  // forward when it is repeated alone; empty: same as `forward`
@@ -195,7 +196,7 @@ struct LayerOp {
   Bytes input{};  // bytes that its forward reads, as this chip would keep them; includes passed_on
   Bytes passed_on{};  // read and handed on untouched
   // The ops whose results it reads; empty: the op before it. saved_input belongs to the first.
-  std::vector<std::string_view> reads{};
+  std::vector<OpName> reads{};
   bool backward_reads_input = false;  // whoever keeps the input
   // The host reads a result of its forward, so it launches what comes behind only when that has
   // ended: numbers of tokens that decide the shapes behind it (Shard::host_reads_counts).

@@ -41,8 +41,8 @@ std::vector<LayerOp> mixer_branch(const Part& part, const BlockKind& kind) {
   if (kind.mixer == Mixer::kNone) return ops;
   if (kind.mixer == Mixer::kShared) append(shared_block(part, kind), ops);
   const bool begins_with_attention = kind.attends() && kind.mixer != Mixer::kShared;
-  const std::string_view own_norm = begins_with_attention ? "attention_norm" : "mixer_norm";
-  ops.push_back(branch_norm(part, model.parallel_branches ? "norm" : own_norm));
+  const OpName own_norm = begins_with_attention ? OpName("attention_norm") : OpName("mixer_norm");
+  ops.push_back(branch_norm(part, model.parallel_branches ? OpName("norm") : own_norm));
   if (model.parallel_norms) ops.push_back(second_norm(part));
   if (begins_with_attention) append(attention_ops(part, kind), ops);
   if (kind.mixer == Mixer::kBoth) {

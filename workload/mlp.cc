@@ -4,7 +4,7 @@
 
 namespace stepsim {
 
-LayerOp mlp_activation(const Part& part, std::string_view name, Region region, std::int64_t rows,
+LayerOp mlp_activation(const Part& part, OpName name, Region region, std::int64_t rows,
                        std::int64_t width) {
   const bool gated = part.model.gated_mlp;
   const std::int64_t elements = rows * width;
@@ -44,12 +44,12 @@ std::vector<LayerOp> mlp_branch(const Part& part) {
   const ModelSpec& model = part.model;
   std::vector<LayerOp> ops;
   if (!model.parallel_branches) ops.push_back(branch_norm(part, "mlp_norm"));
-  ops.push_back(
-      project_gathered(part, {.name = model.gated_mlp ? "gate_up_projection" : "up_projection",
-                              .inputs = part.hidden(),
-                              .outputs = part.mlp_inputs() * part.intermediate,
-                              .bias = model.mlp_bias,
-                              .narrow = true}));
+  ops.push_back(project_gathered(
+      part, {.name = model.gated_mlp ? OpName("gate_up_projection") : OpName("up_projection"),
+             .inputs = part.hidden(),
+             .outputs = part.mlp_inputs() * part.intermediate,
+             .bias = model.mlp_bias,
+             .narrow = true}));
   if (model.gated_mlp) ops.back().columns = {part.intermediate, part.intermediate};
   if (model.parallel_norms) {
     ops.back().reads = {"mlp_norm"};

@@ -17,7 +17,7 @@ namespace stepsim {
 std::vector<LayerOp> mlp_branch(const Part& part);
 
 // silu(gate) x up, or gelu(up), of [rows, width]: region T or E.
-LayerOp mlp_activation(const Part& part, std::string_view name, Region region, std::int64_t rows,
+LayerOp mlp_activation(const Part& part, OpName name, Region region, std::int64_t rows,
                        std::int64_t width);
 
 }  // namespace stepsim

@@ -10,7 +10,7 @@
 namespace stepsim {
 namespace {
 
-LayerOp multiply(std::string_view name, const DataTypes& types, const MatmulShape& shape) {
+LayerOp multiply(OpName name, const DataTypes& types, const MatmulShape& shape) {
   const MatmulTypes product{types.matmul, types.activations};
   const MatmulTypes gradient{types.matmul, types.weights};
   const auto& [batch, tokens, outputs, inputs] = shape;

@@ -10,8 +10,8 @@ std::int64_t query_inputs(const Part& part) {
   return part.model.latent.q_rank > 0 ? part.model.latent.q_rank : part.hidden();
 }
 
-std::string_view source_of_queries(const Part& part) {
-  return part.model.latent.q_rank > 0 ? "latent_norm" : "attention_norm";
+OpName source_of_queries(const Part& part) {
+  return part.model.latent.q_rank > 0 ? OpName("latent_norm") : OpName("attention_norm");
 }
 
 LayerOp index_queries(const Part& part) {

@@ -199,7 +199,8 @@ LayerOp state_norm(const Part& part, const StatePart& mine) {
                                                   .flops = 18,
                                                   .accumulated = op.parameters,
                                                   .kind = kind})};
-  op.reads = {"scan", has_low_rank_gate(state) ? "gate_projection" : "state_projection"};
+  op.reads = {"scan",
+              has_low_rank_gate(state) ? OpName("gate_projection") : OpName("state_projection")};
   keep_input(op, 2 * part.size(elements));
   op.backward_workspace = 3 * part.size(elements);
   return op;

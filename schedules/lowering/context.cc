@@ -186,7 +186,8 @@ bool is_ring(const ParallelPlan& plan) {
 std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare& share,
                                           const ParallelPlan& plan) {
   std::vector<OpExchange> exchanges = pass_states(block, plan);
-  const auto attention = std::ranges::find(block.ops, "attention", &LayerOp::name);
+  const auto attention = std::ranges::find_if(
+      block.ops, [](const LayerOp& op) { return op.name.role() == OpRole::kAttention; });
   if (attention == block.ops.end()) return exchanges;
   OpExchange result;
   if (plan.tensor.cp_mode == ContextMode::kAllGather) {

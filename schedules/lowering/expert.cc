@@ -177,7 +177,7 @@ std::int64_t arriving_tokens(const TokenRouting& routing, const ParallelPlan& pl
 }
 
 bool is_shared_expert(const LayerOp& op) {
-  return op.name.starts_with("shared_");
+  return op.name.module() == OpModule::kSharedExperts;
 }
 
 Layer shared_experts_beside_dispatch(Layer block) {

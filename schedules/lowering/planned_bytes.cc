@@ -80,7 +80,8 @@ Again parts_again(const Layer& block, const ParallelPlan& plan, Bytes boundary) 
     const bool leaves = is_expert && block.ops[i + 1].region != Region::kExpert;
     if (enters) again.experts.dispatch = ops[i].receives_again;
     if (leaves) again.experts.combine = ops[i].returns_again;
-    if (op.name == "attention") again.context = {ops[i].receives_again, ops[i].returns_again};
+    if (op.name.role() == OpRole::kAttention)
+      again.context = {ops[i].receives_again, ops[i].returns_again};
     if (op.passed_state > Bytes(0)) again.states = ops[i].receives_again;
   }
   return again;

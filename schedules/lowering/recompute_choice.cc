@@ -13,7 +13,7 @@ using Sources = std::vector<std::vector<std::size_t>>;
 Sources sources_of(const Layer& block) {
   Sources sources(block.ops.size());
   for (std::size_t i = 0; i < block.ops.size(); ++i) {
-    for (const std::string_view name : block.ops[i].reads) {
+    for (const OpName name : block.ops[i].reads) {
       const auto found = std::ranges::find(block.ops, name, &LayerOp::name);
       if (found == block.ops.end())
         throw std::logic_error("no op of the block makes what one reads");

@@ -1,60 +1,60 @@
 #include <algorithm>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
-#include <string_view>
 
 #include "schedules/lowering/recompute_choice.h"
 
 namespace stepsim {
 namespace {
 
-bool one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::ranges::count(names, name) > 0;
+bool moves_tokens(const LayerOp& op) {
+  return op.name.role() == OpRole::kPermute || op.name.role() == OpRole::kUnpermute;
 }
 
 // Returns whether and how the op belongs to a module that the plan recomputes.
 RecomputePolicy policy_of(RecomputeModule module, const LayerOp& op) {
-  const std::string_view name = op.name;
+  const OpRole role = op.name.role();
+  const bool is_shared = op.name.module() == OpModule::kSharedExperts;
+  const auto if_in = [](bool belongs, RecomputePolicy policy) {
+    return belongs ? policy : RecomputePolicy::kKeep;
+  };
   switch (module) {
     case RecomputeModule::kAttention:
-      return name == "attention" ? RecomputePolicy::kInside : RecomputePolicy::kKeep;
+      return if_in(role == OpRole::kAttention, RecomputePolicy::kInside);
     case RecomputeModule::kNorm:
-      return name.ends_with("norm") ? RecomputePolicy::kResult : RecomputePolicy::kKeep;
+      return if_in(role == OpRole::kNorm, RecomputePolicy::kResult);
     case RecomputeModule::kActivation:
-      return name.ends_with("_activation") ? RecomputePolicy::kResult : RecomputePolicy::kKeep;
+      return if_in(role == OpRole::kActivation, RecomputePolicy::kResult);
     case RecomputeModule::kLatentUp:
-      return one_of(name, {"query_up_projection", "key_value_up_projection", "rope"})
-                 ? RecomputePolicy::kResult
-                 : RecomputePolicy::kKeep;
+      return if_in(op.name.module() == OpModule::kLatentUp, RecomputePolicy::kResult);
     case RecomputeModule::kMlp:
-      return one_of(name,
-                    {"gate_up_projection", "up_projection", "mlp_activation", "down_projection"})
-                 ? RecomputePolicy::kModule
-                 : RecomputePolicy::kKeep;
+      return if_in(op.name.module() == OpModule::kMlp, RecomputePolicy::kModule);
     case RecomputeModule::kSharedExperts:
-      return name.starts_with("shared_") ? RecomputePolicy::kModule : RecomputePolicy::kKeep;
+      return if_in(is_shared, RecomputePolicy::kModule);
     case RecomputeModule::kExperts:
-      return op.region == Region::kExpert || name.starts_with("shared_") ||
-                     one_of(name, {"router", "permute", "unpermute"})
-                 ? RecomputePolicy::kModule
-                 : RecomputePolicy::kKeep;
+      return if_in(
+          op.region == Region::kExpert || is_shared || role == OpRole::kRouter || moves_tokens(op),
+          RecomputePolicy::kModule);
   }
   return RecomputePolicy::kKeep;
 }
 
 // Returns the name of a result that may be kept; nullopt: it always runs again.
 std::optional<KeptResult> result_of(const LayerOp& op) {
-  const std::string_view name = op.name;
-  if (one_of(name, {"qkv_projection", "latent_projection", "query_up_projection",
-                    "key_value_up_projection"})) {
-    return KeptResult::kQkv;
+  switch (op.name.role()) {
+    case OpRole::kQkv:
+      return KeptResult::kQkv;
+    case OpRole::kAttention:
+      return KeptResult::kAttention;
+    case OpRole::kOut:
+      return KeptResult::kOut;
+    case OpRole::kUp:
+      return KeptResult::kUp;
+    case OpRole::kDown:
+      return KeptResult::kDown;
+    default:
+      return std::nullopt;
   }
-  if (name == "attention") return KeptResult::kAttention;
-  if (name == "out_projection") return KeptResult::kOut;
-  if (name.ends_with("up_projection")) return KeptResult::kUp;
-  if (name.ends_with("down_projection")) return KeptResult::kDown;
-  return std::nullopt;
 }
 
 bool keeps(const ParallelPlan& plan, const LayerOp& op) {
@@ -70,25 +70,23 @@ bool is_projection(const LayerOp& op) {
 
 RecomputePolicy policy_of(const ParallelPlan& plan, const LayerOp& op) {
   // These ops may have no kernels but stand between others of their module.
-  if (op.forward.empty() && !one_of(op.name, {"permute", "unpermute"})) {
+  if (op.forward.empty() && !moves_tokens(op)) {
     return RecomputePolicy::kKeep;
   }
   if (plan.recomputing.kind == Recompute::kMatmuls) {
-    return is_projection(op) || one_of(op.name, {"permute", "unpermute"})
-               ? RecomputePolicy::kKeep
-               : RecomputePolicy::kResult;
+    return is_projection(op) || moves_tokens(op) ? RecomputePolicy::kKeep
+                                                 : RecomputePolicy::kResult;
   }
   if (keeps_every_second_matmul(plan.recomputing.kind)) {
     // Grouped matmuls are not among the results that torchtitan keeps.
     const bool keeps_attention = plan.recomputing.kind == Recompute::kAlternate;
     const bool stays = (is_projection(op) && op.region != Region::kExpert) ||
-                       (keeps_attention && op.name == "attention") ||
-                       (plan.mesh.ep > 1 && one_of(op.name, {"permute", "unpermute"}));
+                       (keeps_attention && op.name.role() == OpRole::kAttention) ||
+                       (plan.mesh.ep > 1 && moves_tokens(op));
     return stays ? RecomputePolicy::kKeep : RecomputePolicy::kResult;
   }
   if (plan.recomputing.kind == Recompute::kAllBut) {
-    return keeps(plan, op) || one_of(op.name, {"permute", "unpermute"}) ? RecomputePolicy::kKeep
-                                                                        : RecomputePolicy::kResult;
+    return keeps(plan, op) || moves_tokens(op) ? RecomputePolicy::kKeep : RecomputePolicy::kResult;
   }
   if (plan.recomputing.kind != Recompute::kSelective) return RecomputePolicy::kKeep;
   RecomputePolicy most = RecomputePolicy::kKeep;

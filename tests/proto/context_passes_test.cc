@@ -15,6 +15,7 @@
 #include "schedules/plan/axis.h"
 #include "schedules/plan/inference_plan.h"
 #include "sim/hardware/chip_route.h"
+#include "tests/support/layer_ops.h"
 #include "workload/inference.h"
 
 namespace stepsim {
@@ -39,7 +40,7 @@ Ring ring_of(const Experiment& experiment, const Cluster& cluster, std::int64_t 
       inference_layers(experiment.model, shard_of(experiment.plan, {.context_rank = rank}),
                        requests_of(experiment.plan));
   const std::vector<LayerOp>& ops = layers.blocks.front().ops;
-  const LayerOp& attention = *std::ranges::find(ops, "attention", &LayerOp::name);
+  const LayerOp& attention = *std::ranges::find(ops, "attention", text_of_op);
   Ring ring;
   for (const std::vector<Kernel>& kernels : attention.parts) {
     Duration sum;

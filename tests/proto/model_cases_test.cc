@@ -63,7 +63,7 @@ double parameters_of(const ModelSpec& model, const std::function<bool(const Laye
 }
 
 bool is_named(const LayerOp& op, std::initializer_list<std::string_view> names) {
-  return std::ranges::find(names, op.name) != names.end();
+  return std::ranges::find(names, op.name.text()) != names.end();
 }
 
 // Counts matrices only, because the documents leave norms out.

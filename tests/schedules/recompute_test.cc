@@ -13,6 +13,7 @@
 #include "schedules/lowering/lower.h"
 #include "schedules/plan/axis.h"
 #include "sim/run/simulate.h"
+#include "tests/support/layer_ops.h"
 #include "tests/support/small_model.h"
 #include "topology/small_clusters.h"
 #include "workload/layers.h"
@@ -179,9 +180,9 @@ TEST(RecomputeTest, MatmulsKeepsTheResultsOfMatmuls) {
   const std::int64_t attention = 2 * tokens * (d + 2 * kv + d);
   EXPECT_EQ(kept(ops).value(), mlp + attention);
   for (std::size_t i = 0; i < ops.size(); ++i) {
-    const bool projects = block.ops[i].name.ends_with("projection");
+    const bool projects = block.ops[i].name.text().ends_with("projection");
     const bool is_read = block.ops[i].name != "mlp_residual";
-    EXPECT_EQ(ops[i].again, !projects && is_read) << block.ops[i].name;
+    EXPECT_EQ(ops[i].again, !projects && is_read) << block.ops[i].name.text();
   }
 }
 
@@ -194,7 +195,7 @@ TEST(RecomputeTest, AllButKeepsTheNamedResults) {
   const std::int64_t d = 512, kv = 256, tokens = 256;
   const Layer block = block_of(small_model(), plan);
   const auto again = [&](std::string_view name) {
-    const auto op = std::ranges::find(block.ops, name, &LayerOp::name);
+    const auto op = std::ranges::find(block.ops, name, text_of_op);
     return recomputed_ops(block, plan)[static_cast<std::size_t>(op - block.ops.begin())].again;
   };
   plan.recomputing.keep = {KeptResult::kQkv};
@@ -267,7 +268,7 @@ TEST(RecomputeTest, AlternateFreesWhatItKeeps) {
     plan.recomputing.kind = Recompute::kAlternate;
     const Layer block = block_of(model, plan);
     const std::vector<OpRecompute> ops = recomputed_ops(block, plan);
-    const auto norm = std::ranges::find(block.ops, "qk_norm", &LayerOp::name);
+    const auto norm = std::ranges::find(block.ops, "qk_norm", text_of_op);
     const OpRecompute& of_norm = ops[static_cast<std::size_t>(norm - block.ops.begin())];
     const std::int64_t q = 2 * 256 * 512, k = 2 * 256 * 64 * kv_heads, v = k;
     EXPECT_EQ(of_norm.kept.value(), q + v) << "k is made again";
@@ -341,7 +342,7 @@ TEST(RecomputeTest, DeepSeekKeepsLatentVectorsInPlaceOfHeads) {
   const Layer block = block_of(model, plan);
   const std::vector<OpRecompute> ops = recomputed_ops(block, plan);
   const auto bytes_of = [&](std::string_view name) {
-    const auto found = std::ranges::find(block.ops, name, &LayerOp::name);
+    const auto found = std::ranges::find(block.ops, name, text_of_op);
     return ops[static_cast<std::size_t>(found - block.ops.begin())].kept.value();
   };
   const std::int64_t tokens = 256;

@@ -10,10 +10,15 @@
 
 namespace stepsim {
 
+// For searches by the printed name: std::ranges::find(ops, "rope", text_of_op).
+inline std::string_view text_of_op(const LayerOp& op) {
+  return op.name.text();
+}
+
 // Throws std::out_of_range if there is none.
 inline const LayerOp& op_named(const Layer& layer, std::string_view name) {
   for (const LayerOp& op : layer.ops) {
-    if (op.name == name) return op;
+    if (op.name.text() == name) return op;
   }
   throw std::out_of_range("no op of that name");
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/layer_ops.h"
 #include "tests/support/published_models.h"
 #include "workload/kernels.h"
 #include "workload/model_counts.h"
@@ -115,7 +116,7 @@ TEST(AdaptersTest, NarrowOperandsThatNobodyReadsAreNotMade) {
   const ModelLayers adapted =
       with_adapters(whole, {.rank = kRank, .places = {AdapterPlace::kQkv}}, divided.types);
   const auto op = [](const ModelLayers& layers, std::string_view name) {
-    return *std::ranges::find(layers.block(0).ops, name, &LayerOp::name);
+    return *std::ranges::find(layers.block(0).ops, name, text_of_op);
   };
   EXPECT_EQ(op(whole, "qkv_projection").input_gathered_as, DataType::kFp8);
   EXPECT_EQ(op(adapted, "qkv_projection").input_gathered_as, std::nullopt);

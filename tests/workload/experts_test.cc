@@ -147,7 +147,7 @@ TEST(ExpertsTest, SharedExpertsHaveTheBiasesOfTheMlp) {
   model.mlp_bias = true;
   const ModelLayers biased = build_layers(model, {.sequence_length = 256});
   const auto parameters = [](const ModelLayers& layers, std::string_view name) {
-    return std::ranges::find(layers.block(0).ops, name, &LayerOp::name)->parameters;
+    return std::ranges::find(layers.block(0).ops, name, text_of_op)->parameters;
   };
   for (const auto& [name, bias] : {std::pair<std::string_view, std::int64_t>{
                                        "shared_gate_up_projection", std::int64_t{2} * 1024},
@@ -160,7 +160,7 @@ TEST(ExpertsTest, SharedExpertsHaveTheBiasesOfTheMlp) {
 TEST(ExpertsTest, RouterAndPermutationReadTheTokens) {
   const ModelLayers layers = build_layers(mixtral_8x7b(), {.sequence_length = 256});
   const auto input = [&](std::string_view name) {
-    return std::ranges::find(layers.block(0).ops, name, &LayerOp::name)->input;
+    return std::ranges::find(layers.block(0).ops, name, text_of_op)->input;
   };
   EXPECT_EQ(input("router"), Bytes(256 * 4096 * 2));
   EXPECT_EQ(input("permute"), Bytes(256 * 4096 * 2));
@@ -195,7 +195,7 @@ TEST(ExpertsTest, ExpertsMultiplyOneByOne) {
   EXPECT_EQ(op.weight_gradient[0].written, Bytes(0));
   EXPECT_EQ(op.weight_gradient[1].read + op.weight_gradient[1].written,
             Bytes(8 * 4096 * 2 * 14336));
-  EXPECT_EQ(op.saved, op_named(grouped.block(0), op.name).saved);
+  EXPECT_EQ(op.saved, op_named(grouped.block(0), op.name.text()).saved);
 }
 
 // Four passes over the copies, two on the way of the results and two of their gradients; none where

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/layer_ops.h"
 #include "tests/support/published_models.h"
 #include "workload/layers.h"
 
@@ -42,7 +43,7 @@ RequestBatch prompts(std::int64_t sequences, std::int64_t tokens, std::int64_t c
 }
 
 const LayerOp& op(const Layer& layer, std::string_view name) {
-  const auto found = std::ranges::find(layer.ops, name, &LayerOp::name);
+  const auto found = std::ranges::find(layer.ops, name, text_of_op);
   if (found == layer.ops.end()) throw std::logic_error("no op " + std::string(name));
   return *found;
 }
@@ -256,14 +257,14 @@ TEST(InferenceTest, AChunkRunsBesideGeneration) {
 TEST(InferenceTest, OnlyLastTokensOfPromptsBecomeLogits) {
   const ModelLayers layers = inference_layers(llama3_70b(), {}, prompts(4, 1000));
   EXPECT_EQ(op(layers.head, "unembedding").forward.front().m, 4);
-  EXPECT_EQ(layers.head.ops.back().name, "sampling");
+  EXPECT_EQ(layers.head.ops.back().name.text(), "sampling");
 }
 
 TEST(InferenceTest, NothingIsKept) {
   const ModelLayers layers = inference_layers(latent(), {.tensor = 4}, prompts(2, 128));
   for (const Layer* const layer : {&layers.embedding, &layers.blocks[0], &layers.head}) {
     EXPECT_EQ(layer->saved(), Bytes(0)) << layer->name;
-    for (const LayerOp& op : layer->ops) EXPECT_TRUE(op.input_gradient.empty()) << op.name;
+    for (const LayerOp& op : layer->ops) EXPECT_TRUE(op.input_gradient.empty()) << op.name.text();
   }
 }
 

@@ -141,14 +141,14 @@ TEST(LayersTest, WithoutSequenceParallelismTheStreamIsKeptWhole) {
   const ModelLayers layers = build_layers(gpt3_175b(), shard);
   EXPECT_EQ(layers.block(0).saved(),
             Bytes(s * b * h * 8 + s * b * h * 24 / t + s * b * heads * 4 / t));
-  for (const LayerOp& op : layers.block(0).ops) EXPECT_FALSE(op.regathers_input) << op.name;
+  for (const LayerOp& op : layers.block(0).ops) EXPECT_FALSE(op.regathers_input) << op.name.text();
 }
 
 TEST(LayersTest, OnlyOpsThatReadGatheredTokensGatherThemAgain) {
   const ModelLayers layers = build_layers(llama3_70b(), eighth(1, 8192));
   for (const LayerOp& op : layers.block(0).ops) {
     const bool gathers = op.name == "qkv_projection" || op.name == "gate_up_projection";
-    EXPECT_EQ(op.regathers_input, gathers) << op.name;
+    EXPECT_EQ(op.regathers_input, gathers) << op.name.text();
   }
   EXPECT_TRUE(op_named(layers.head, "unembedding").regathers_input);
   EXPECT_EQ(layers.boundary, Bytes(8192 * 8192 * 2));
@@ -194,7 +194,7 @@ TEST(LayersTest, AttentionStaysWithinDocuments) {
 
   const Layer block = build_layers(model, packed).block(0);
   const auto& ops = block.ops;
-  const auto op = std::ranges::find(ops, std::string_view("attention"), &LayerOp::name);
+  const auto op = std::ranges::find(ops, std::string_view("attention"), text_of_op);
   ASSERT_NE(op, ops.end());
   EXPECT_EQ(op->forward.front().m, 200);
   EXPECT_EQ(op->forward.front().n, 200);
@@ -207,7 +207,7 @@ TEST(LayersTest, ContextRanksSeeDocumentsToo) {
   packed.document_length = 512;
   packed.context = 4;
   const Layer block = build_layers(llama3_8b(), packed).block(0);
-  const auto op = std::ranges::find(block.ops, std::string_view("attention"), &LayerOp::name);
+  const auto op = std::ranges::find(block.ops, std::string_view("attention"), text_of_op);
   EXPECT_EQ(op->forward.front().m, 512);
   EXPECT_EQ(op->forward.front().n, 512);
   EXPECT_EQ(op->forward.front().batch, 4 * 32) << "2,048 queries";

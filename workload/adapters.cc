@@ -20,7 +20,7 @@ Kernel adding(Kernel kernel) {
 // result both ways writes it once.
 void drop_operands_of_weight_gradient(LayerOp& op, const DataTypes& types) {
   for (Kernel& kernel : op.input_gradient) {
-    if (kernel.name != "round_gradient") continue;
+    if (kernel.use != KernelUse::kRoundGradient) continue;
     const auto values = static_cast<std::int64_t>(kernel.flops.value() / 2);
     const bool both_ways = kernel.written >= 2 * bytes_of(values, types.matmul);
     if (both_ways) kernel.written = Bytes(kernel.written.value() / 2);
@@ -40,7 +40,7 @@ void gather_wide(LayerOp& op, std::int64_t values, const DataTypes& types) {
   if (!op.input_gathered_as) return;
   op.input_gathered_as.reset();
   for (Kernel& kernel : op.forward) {
-    if (kernel.name != "round_input") continue;
+    if (kernel.use != KernelUse::kRoundInput) continue;
     const double own = kernel.flops.value() / 2;
     const double ranks = static_cast<double>(values) / own;
     const auto all = [ranks](Bytes bytes) {
@@ -48,6 +48,7 @@ void gather_wide(LayerOp& op, std::int64_t values, const DataTypes& types) {
     };
     kernel =
         rounding(kernel.name, types.activations, values, all(kernel.read), all(kernel.written));
+    kernel.use = KernelUse::kRoundInput;
   }
 }
 

@@ -67,9 +67,10 @@ LayerOp router(const Part& part) {
                                   .bias = spec.router_bias});
   const std::int64_t scores = part.own_tokens * (spec.routed + spec.zero);
   const ElementwiseShape choose{.elements = scores, .flops = 5};
-  op.forward.push_back(elementwise("choose_experts", DataType::kFp32, choose));
-  op.input_gradient.insert(op.input_gradient.begin(),
-                           elementwise("choose_experts", DataType::kFp32, choose));
+  Kernel choice = elementwise("choose_experts", DataType::kFp32, choose);
+  choice.use = KernelUse::kChooseExperts;
+  op.forward.push_back(choice);
+  op.input_gradient.insert(op.input_gradient.begin(), choice);
   constexpr std::int64_t kChoiceBytes = 8;  // an expert's number and its fp32 weight
   op.reads = {"mlp_norm"};
   op.input = part.own_stream();
@@ -149,7 +150,7 @@ LayerOp permute(const Part& part) {
   const bool is_rounded = part.model.experts.shared_intermediate > 0 &&
                           part.model.experts.latent == 0 && part.shard.tensor == 1;
   if (travels_narrow(part) && !is_rounded) {
-    add_rounding(part, "round_input", part.own_tokens * token_width(part), op.forward);
+    add_rounding(part, KernelUse::kRoundInput, part.own_tokens * token_width(part), op.forward);
   }
   op.reads = {part.model.experts.latent > 0 ? OpName("latent_down_projection")
                                             : OpName("mlp_norm")};
@@ -174,7 +175,8 @@ LayerOp unpermute(const Part& part) {
   const std::int64_t copies = places_of(part, part.own_tokens * part.model.experts.visited());
   LayerOp op{.name = "unpermute"};
   if (travels_narrow(part)) {
-    add_rounding(part, "round_gradient", part.own_tokens * token_width(part), op.input_gradient);
+    add_rounding(part, KernelUse::kRoundGradient, part.own_tokens * token_width(part),
+                 op.input_gradient);
   }
   if (copied_by_receiver(part)) {
     op.input = own_tokens_size(part);
@@ -271,7 +273,7 @@ LayerOp project_grouped(const Part& part, const ExpertPart& mine,
   if (arrives && sorts) op.forward.push_back(sort_copies(rows, inputs, types.dispatch));
   if (returns && sorts) op.input_gradient.push_back(sort_copies(rows, outputs, types.dispatch));
   if (arrives && copied_by_receiver(part)) op.forward.push_back(copy_rows(part, tokens, rows));
-  if (!narrow_input) add_rounding(part, "round_input", rows * inputs, op.forward);
+  if (!narrow_input) add_rounding(part, KernelUse::kRoundInput, rows * inputs, op.forward);
   if (returns && copied_by_receiver(part)) {
     op.input_gradient.push_back(copy_rows(part, tokens, rows));
   }

@@ -402,7 +402,8 @@ void join_experts(const ModelSpec& model, const Shard& shard, const RequestBatch
   *first = std::move(joined);
   block.ops.erase(first + 1, end);
   for (LayerOp& op : block.ops) {
-    std::erase_if(op.forward, [](const Kernel& kernel) { return kernel.name == "choose_experts"; });
+    std::erase_if(op.forward,
+                  [](const Kernel& kernel) { return kernel.use == KernelUse::kChooseExperts; });
     const bool moves_rows =
         !apart && (op.name.role() == OpRole::kPermute || op.name.role() == OpRole::kUnpermute);
     if (moves_rows && (shard.tensor > 1 || shard.expert == 1)) op.forward.clear();

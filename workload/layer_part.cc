@@ -18,8 +18,8 @@ bool finds_scale(const Part& part) {
 // Rounds the weights again for each pass that multiplies with them.
 void add_weight_rounding(const Part& part, std::int64_t weights, LayerOp& op) {
   if (!part.shard.round_weights) return;
-  add_rounding(part, "round_weight", weights, op.forward);
-  add_rounding(part, "round_weight", weights, op.input_gradient);
+  add_rounding(part, KernelUse::kRoundWeight, weights, op.forward);
+  add_rounding(part, KernelUse::kRoundWeight, weights, op.input_gradient);
 }
 
 void add_bias(const Part& part, std::int64_t tokens, std::int64_t outputs, LayerOp& op) {
@@ -49,9 +49,9 @@ LayerOp multiply(const Part& part, const Projection& projection, std::int64_t to
   const bool by_rows = types.scales_rows();
   const bool turns_gathered = !by_rows && rounded.gradient != tokens;
   if (narrow) {
-    add_rounding(part, "round_input", rounded.input * inputs, op.forward);
+    add_rounding(part, KernelUse::kRoundInput, rounded.input * inputs, op.forward);
     if (turns_gathered) {
-      add_rounding(part, "round_gradient", rounded.gradient * outputs, op.input_gradient);
+      add_rounding(part, KernelUse::kRoundGradient, rounded.gradient * outputs, op.input_gradient);
     } else {
       add_gradient_rounding(part, rounded.gradient * outputs, op);
     }
@@ -101,20 +101,25 @@ void keep_input(LayerOp& op, Bytes input) {
   op.backward_reads_input = true;
 }
 
-void add_rounding(const Part& part, std::string_view name, std::int64_t values,
+void add_rounding(const Part& part, KernelUse use, std::int64_t values,
                   std::vector<Kernel>& kernels) {
   if (!part.narrows()) return;
   if (finds_scale(part)) {
     kernels.push_back(
         part.elementwise("find_scale", {.elements = values, .writes = 0, .flops = 1}));
+    kernels.back().use = KernelUse::kFindScale;
   }
+  const char* const name = use == KernelUse::kRoundInput    ? "round_input"
+                           : use == KernelUse::kRoundWeight ? "round_weight"
+                                                            : "round_gradient";
   kernels.push_back(rounding(name, part.shard.types.activations, values, part.size(values),
                              part.operand_size(values)));
+  kernels.back().use = use;
 }
 
 void add_gradient_rounding(const Part& part, std::int64_t values, LayerOp& op) {
   if (!part.narrows()) return;
-  add_rounding(part, "round_gradient", values, op.input_gradient);
+  add_rounding(part, KernelUse::kRoundGradient, values, op.input_gradient);
   if (!part.turns()) return;
   if (part.shard.fused_elementwise) {
     op.input_gradient.back().written += part.operand_size(values);

@@ -119,7 +119,7 @@ LayerOp project_own(const Part& part, const Projection& projection);
 void keep_input(LayerOp& op, Bytes input);
 
 // Rounds `values` to the operands' type if that is narrower; otherwise adds nothing.
-void add_rounding(const Part& part, std::string_view name, std::int64_t values,
+void add_rounding(const Part& part, KernelUse use, std::int64_t values,
                   std::vector<Kernel>& kernels);
 
 // Rounds the gradient of a matmul's result, before the matmuls that read it. If blocks of a row

@@ -29,6 +29,7 @@ LayerOp mlp_activation(const Part& part, OpName name, Region region, std::int64_
       // The wide form is made again once, for its forward and its backward.
       op.forward.push_back(
           rounding("round_input", types.activations, elements * inputs, kept, narrow));
+      op.forward.back().use = KernelUse::kRoundInput;
       Kernel widen = part.elementwise("widen_input", {.elements = elements * inputs, .reads = 0});
       widen.read = narrow;
       op.input_gradient.insert(op.input_gradient.begin(), widen);

@@ -25,8 +25,8 @@ using Kernels = std::span<const Kernel>;
 Kernels rounded_before(const std::vector<Kernel>& kernels, std::optional<DataType> gathered_as) {
   if (!gathered_as) return {};
   const auto rounds = [](const Kernel& kernel) {
-    return kernel.name == "find_scale" || kernel.name == "round_input" ||
-           kernel.name == "round_gradient";
+    return kernel.use == KernelUse::kFindScale || kernel.use == KernelUse::kRoundInput ||
+           kernel.use == KernelUse::kRoundGradient;
   };
   const auto end = std::ranges::find_if_not(kernels, rounds);
   return {kernels.begin(), end};

@@ -78,9 +78,20 @@ inline constexpr std::size_t kAttentionLibraries = 6;
 std::string_view name_of(AttentionLibrary library);  // "flash2"
 
 // Kernels are compared and deduplicated by value.
+// What a kernel is for, where somebody asks.
+enum class KernelUse : std::uint8_t {
+  kOther,
+  kFindScale,      // the largest value of an operand, before it is rounded
+  kRoundInput,     // of a matmul
+  kRoundGradient,  // of a matmul's result
+  kRoundWeight,
+  kChooseExperts,
+};
+
 struct Kernel {
   std::string_view name;  // a string literal: "qkv_projection"
   KernelKind kind = KernelKind::kElementwise;
+  KernelUse use = KernelUse::kOther;
   DataType type = DataType::kBf16;  // type in which the arithmetic units compute
   Flops flops{};
   Bytes read{};

@@ -14,7 +14,7 @@ const StageUnit* own_embedding(const Stage& stage) {
   for (const StageChunk& chunk : stage.chunks) {
     for (const StageUnit& unit : chunk.units) {
       if (unit.tied_parameters > 0) return nullptr;
-      if (unit.name == "embedding") embedding = &unit;
+      if (unit.is_embedding) embedding = &unit;
     }
   }
   return embedding;

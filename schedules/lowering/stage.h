@@ -74,7 +74,8 @@ struct PlanCommunicators {
 // StageUnit is a layer of a chunk.
 struct StageUnit {
   const LoweredLayer* layer = nullptr;
-  std::string name;                     // "block"
+  std::string name;  // "block"
+  bool is_embedding = false;
   std::optional<std::int32_t> block{};  // index of the block in the model, if it is one
   std::int64_t tied_parameters = 0;     // that this layer reads and another layer owns
   bool waits_for_chunks = false;        // another chunk of the rank adds gradients to its weights

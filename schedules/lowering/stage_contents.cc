@@ -139,7 +139,10 @@ void fill_stage(const ModelSpec& model, const LoweredModel& lowered, Stage& stag
     StageChunk& chunk = stage.chunks.emplace_back();
     chunk.stage = stage_of(stage.schedule, stage.number, index);
     const auto at = static_cast<std::size_t>(chunk.stage);
-    if (chunk.stage == 0) add_unit(lowered.embedding, "embedding", chunk);
+    if (chunk.stage == 0) {
+      add_unit(lowered.embedding, "embedding", chunk);
+      chunk.units.back().is_embedding = true;
+    }
     add_blocks(lowered, plan, first_block[at], first_block[at + 1] - first_block[at], chunk);
     if (chunk.stage == stages - 1) add_end(model, lowered, plan, chunk);
   }

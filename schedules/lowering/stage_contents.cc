@@ -16,7 +16,8 @@ std::int64_t table_of(const ModelLayers& layers) {
 
 void add_unit(const LoweredLayer& layer, const std::string& name, StageChunk& chunk,
               std::optional<std::int32_t> block = {}, std::int64_t tied = 0) {
-  if (!layer.empty()) chunk.units.push_back({&layer, name, block, tied});
+  if (layer.empty()) return;
+  chunk.units.push_back({.layer = &layer, .name = name, .block = block, .tied_parameters = tied});
 }
 
 // `before`: blocks in the stages before this one.
@@ -141,7 +142,7 @@ void fill_stage(const ModelSpec& model, const LoweredModel& lowered, Stage& stag
     const auto at = static_cast<std::size_t>(chunk.stage);
     if (chunk.stage == 0) {
       add_unit(lowered.embedding, "embedding", chunk);
-      chunk.units.back().is_embedding = true;
+      for (StageUnit& unit : chunk.units) unit.is_embedding = true;  // the first, if there is one
     }
     add_blocks(lowered, plan, first_block[at], first_block[at + 1] - first_block[at], chunk);
     if (chunk.stage == stages - 1) add_end(model, lowered, plan, chunk);

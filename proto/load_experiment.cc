@@ -526,7 +526,7 @@ ParallelPlan load_plan(const std::string& plan) {
   if (usable && read_software_flag(keys.software, message, problems) &&
       resolve(message, problems)) {
     // Another part of the question may give them.
-    if (!message.has_global_batch()) message.set_global_batch(1);
+    if (!message.has_global_batch() && !message.has_batch()) message.set_global_batch(1);
     if (!message.has_sequence()) message.set_sequence(1);
     read = to_plan(message, problems);
   }

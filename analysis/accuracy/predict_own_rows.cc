@@ -30,8 +30,10 @@
 namespace stepsim {
 namespace {
 
+// The first problem, as the reason to skip a row. Some list all names of the catalog.
 std::string first_line(const std::vector<Problem>& problems) {
-  return problems.front().field + ": " + problems.front().message;
+  constexpr std::size_t kLongest = 240;
+  return problems.front().field + ": " + shortened(problems.front().message, kLongest);
 }
 
 // The row with what tables in own keys say of it, without a measurement.
@@ -63,7 +65,6 @@ struct Outcome {
   std::string chip{};
   std::optional<RunPrediction> prediction{};
   std::optional<ServedFigures> served{};
-  Situation situation{};
   std::vector<std::string> assumed{};
   double ranks = 1;
   double tokens = 0;        // of a step

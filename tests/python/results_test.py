@@ -235,6 +235,22 @@ class ResultsTest(unittest.TestCase):
 
     def test_keys_of_plans(self):
         self.assertIn("global_batch", [key.name for key in stepsim.plan_keys()])
+        groups = {key.name: key.group for key in stepsim.plan_keys()}
+        self.assertEqual([groups[key] for key in ("tp", "loss", "context")], ["plan", "software", "pass"])
+
+    def test_keys_of_software_and_of_a_pass_are_keywords(self):
+        of = {"model": "llama3-8b", "cluster": "dgx-h100-8"}
+        trained = {"dp": 8, "global_batch": 8, "sequence": 2048}
+        new = stepsim.run(**of, plan=trained, software={"catalog": "torchtitan", "loss": "separate"})
+        self.assertEqual(new.to_dict()["experiment"]["software"]["catalog"], "torchtitan")
+        with self.assertWarns(FutureWarning):  # as programs of 0.1 have them
+            old = stepsim.run(**of, plan={**trained, "software": "torchtitan", "loss": "separate"})
+        self.assertEqual(old.step_time_s, new.step_time_s)
+        served = {"inference": "decode", "batch": 16, "context": 2048}
+        with self.assertWarns(FutureWarning):
+            old = stepsim.run(**of, plan=stepsim.Plan(tp=8, **served))
+        self.assertEqual(old.step_time_s,
+                         stepsim.run(**of, plan={"tp": 8}, pass_=served).step_time_s)
 
 
 if __name__ == "__main__":

@@ -64,13 +64,16 @@ void add_experiment(HtmlPage& page, const Json& experiment) {
     }
   };
   add("plan", "Plan: every key in force");
+  add("software", "Software: every key in force");
+  add("pass", "Pass: every key in force");
   add("model", "Model: every key in force");
   add("cluster", "Cluster: every key in force");
   add("variation", "Variation");
   Json rest = Json::object();
   for (const auto& [key, value] : experiment.items()) {
-    const bool shown = key == "plan" || key == "model" || key == "cluster" || key == "variation" ||
-                       key == "overrides" || key == "published";
+    const bool shown = key == "plan" || key == "software" || key == "pass" || key == "model" ||
+                       key == "cluster" || key == "variation" || key == "overrides" ||
+                       key == "published";
     if (!shown) rest[key] = value;
   }
   page.table(settings_table(rest, "Simulation", true));
@@ -88,8 +91,9 @@ std::string words_of_asked(const JsonFields& result) {
   if (!result.has("asked")) return "";
   const Json& asked = result.object("asked").json();
   std::string words;
-  for (const char* key : {"of", "model", "cluster", "plan", "requests", "global-batch", "sequence",
-                          "step-time", "chips", "tokens", "days", "failures"}) {
+  for (const char* key :
+       {"of", "model", "cluster", "plan", "software", "pass", "requests", "global-batch",
+        "sequence", "step-time", "chips", "tokens", "days", "failures"}) {
     const auto value = asked.find(key);
     if (value == asked.end()) continue;
     const auto add = [&](const Json& one) {

@@ -194,7 +194,7 @@ class RunPageTest(PageTest):
 
     def test_every_key_in_force_is_on_the_page(self):
         page_file, result = self.run_of(SMALL)
-        keys = result["experiment"]["plan"]
+        keys = [*result["experiment"]["plan"], *result["experiment"]["software"]]
         html = page_file.read_text()
         for key in keys:
             self.assertRegex(html, f'<th scope="row"[^>]*>{key}</th>')

@@ -27,10 +27,15 @@ std::optional<KeyGroup> group_named(std::string_view name) {
   return found == kKeyGroups.end() ? std::nullopt : std::optional(*found);
 }
 
-// The group that a field of a joined message is of. A key that 0.1 had twice is of the plan.
+// The group that a field of a joined message is of; an unknown one is of the plan.
 KeyGroup group_of_field(const std::string& name) {
   if (name == kSoftware) return KeyGroup::kSoftware;
   return group_of(name).value_or(KeyGroup::kPlan);
+}
+
+// Where a key stands: "software.loss".
+std::string place_of(const std::string& name) {
+  return name == kSoftware ? "software.catalog" : path_of_key(name);
 }
 
 std::vector<const FieldDescriptor*> fields_set(const file::Plan& plan) {
@@ -62,24 +67,16 @@ std::string misplaced_key(std::string_view key, KeyGroup group) {
       name == kSoftware ? std::optional(KeyGroup::kSoftware) : group_of(name);
   if (own == group && name != kSoftware) return "";
   if (!own) return "";  // an unknown field, as which it is reported
-  if (name == kSoftware) return "is software.catalog: --software NAME";
-  return "is a key of " + std::string(name_of(*own)) + ": " + path_of_key(name) + ", or --" +
+  if (name == kSoftware) return "is " + place_of(name) + ": --software NAME";
+  return "is a key of " + std::string(name_of(*own)) + ": " + place_of(name) + ", or --" +
          std::string(name_of(*own)) + " " + name + "=..";
-}
-
-void add_group(const file::Plan& keys, KeyGroup group, file::Plan& plan) {
-  file::Plan moved = keys;
-  if (group == KeyGroup::kSoftware) {
-    if (moved.has_catalog()) moved.set_software(moved.catalog());
-    moved.clear_catalog();
-  }
-  plan.MergeFrom(moved);
 }
 
 std::vector<std::string> moved_keys_in(const file::Plan& plan) {
   std::vector<std::string> moved;
   for (const FieldDescriptor* const field : fields_set(plan)) {
-    if (group_of_field(field->name()) != KeyGroup::kPlan) moved.push_back("plan." + field->name());
+    if (group_of_field(field->name()) == KeyGroup::kPlan) continue;
+    moved.push_back("plan." + field->name() + " is " + place_of(field->name()));
   }
   return moved;
 }
@@ -87,15 +84,16 @@ std::vector<std::string> moved_keys_in(const file::Plan& plan) {
 std::vector<std::string> join_groups(file::Experiment& message, ProblemList& problems) {
   std::vector<std::string> moved = moved_keys_in(message.plan());
   if (message.has_software()) {
-    if (check_group(message.software(), KeyGroup::kSoftware, problems)) {
-      add_group(message.software(), KeyGroup::kSoftware, *message.mutable_plan());
-    }
+    file::Plan& software = *message.mutable_software();
+    const bool good = check_group(software, KeyGroup::kSoftware, problems);
+    if (software.has_catalog()) software.set_software(software.catalog());
+    software.clear_catalog();
+    if (good) message.mutable_plan()->MergeFrom(software);
     message.clear_software();
   }
   if (message.has_pass()) {
-    if (check_group(message.pass(), KeyGroup::kPass, problems)) {
-      add_group(message.pass(), KeyGroup::kPass, *message.mutable_plan());
-    }
+    const bool good = check_group(message.pass(), KeyGroup::kPass, problems);
+    if (good) message.mutable_plan()->MergeFrom(message.pass());
     message.clear_pass();
   }
   return moved;

@@ -14,15 +14,12 @@
 namespace stepsim {
 
 // Moves the keys of `software` and `pass` to `plan`. A key in a group that is not its own is a
-// problem, but for those of `plan` that 0.1 had there. Returns these: "plan.loss".
+// problem, but for those of `plan` that 0.1 had there. Returns these as moved_keys_in().
 // `software.catalog` becomes the field `software` of the plan.
 std::vector<std::string> join_groups(file::Experiment& message, ProblemList& problems);
 
-// Returns the keys of `plan` that are of other groups: "plan.loss".
+// Returns the keys of `plan` that are of other groups: "plan.loss is software.loss".
 std::vector<std::string> moved_keys_in(const file::Plan& plan);
-
-// Moves the keys of a group, which `plan` is, under the plan's own.
-void add_group(const file::Plan& keys, KeyGroup group, file::Plan& plan);
 
 // The other way round: each key in its group.
 void split_groups(file::Experiment& message);
@@ -36,7 +33,7 @@ std::string misplaced_key(std::string_view key, KeyGroup group);
 
 struct JoinedPath {
   std::string path;     // "plan.loss" for "software.loss", others as they are
-  std::string problem;  // "is now software.loss"
+  std::string problem;  // as of misplaced_key()
 };
 
 // Returns where a path of --set lies in a joined message.

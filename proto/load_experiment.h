@@ -53,7 +53,7 @@ struct LoadedExperiment {
   ExperimentRecord record;       // complete record, to be written down and run again
   Publication publication{};     // published figures; empty once flags change the experiment
   ServedLoad served{};           // how `stepsim serve` serves it; empty: not said
-  // Keys that files have where 0.1 had them: "plan.loss", which is software.loss.
+  // Keys that files have where 0.1 had them: "plan.loss is software.loss".
   std::vector<std::string> moved_keys{};
 };
 

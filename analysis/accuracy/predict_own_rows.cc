@@ -54,11 +54,6 @@ AccuracyRow begin_row(const CsvTable& table, std::size_t record, std::string chi
 
 // ---- runs ----
 
-std::string with_dashes(std::string name) {
-  std::ranges::replace(name, ' ', '-');
-  return name;
-}
-
 // What a row's run gave, and what is needed to put its measurements beside it.
 struct Outcome {
   std::string problem{};
@@ -116,8 +111,10 @@ class RunRows {
   // Throws SimulationInterrupted.
   Outcome simulate_one(const RunRow& row) {
     Outcome outcome;
-    if (is_ended(options_)) outcome.problem = std::string(kInterrupted);
-    if (!outcome.problem.empty()) return outcome;
+    if (is_ended(options_)) {
+      outcome.problem = std::string(kInterrupted);
+      return outcome;
+    }
     try {
       if (row.measures.is_served()) {
         serve(row, outcome);
@@ -144,7 +141,7 @@ class RunRows {
     const Experiment& experiment = run.experiment;
     const ParallelPlan& plan = experiment.plan;
     for (const Software& software : software_) {
-      if (with_dashes(software.name) != plan.software) continue;
+      if (software_in_dashes(software.name) != plan.software) continue;
       run.memory_figure = software.memory_figure;
       run.unused_memory = software.unused_memory;
       run.flat_gradient_bytes = flat_gradient_bytes_of(software, plan);
@@ -181,13 +178,20 @@ class RunRows {
       run.requests = read_request_source(row.requests, problems);
     }
     if (row.source.model.empty()) problems.push_back({"model", "must be given"});
+    for (const std::string& change : row.source.overrides) {
+      problems.push_back({change.substr(0, change.find('=')),
+                          "must be empty: of served runs, keys of plan and pass alone are read"});
+    }
+    if (row.measures.says_step() || row.measures.peak_memory_bytes) {
+      problems.push_back({"measured.*", "must be of a served run, or of a step: not of both"});
+    }
     throw_if_any(std::move(problems));
     run.plan.model = row.source.model;
     run.plan.cluster = row.source.cluster;
+    run.plan.library = options_.library;
     run.plan.plan = row.keys;
     PlanTimes times(run.plan);
-    const ClusterSpec cluster = load_cluster(row.source.cluster, "", "");
-    outcome.chip = cluster.chip.name;
+    outcome.chip = times.chip().name;
     outcome.ranks = static_cast<double>(times.chips());
     outcome.served = simulate_served_run(run, times, times, options_.goes_on);
   }
@@ -304,24 +308,24 @@ class RunRows {
 
 // ---- kernels and collectives ----
 
-// Returns the seconds of `measured.time`; nullopt if it is no time above 0.
-std::optional<double> measured_seconds(std::string_view text) {
-  const auto plain = number_in<double>(text);
-  const auto time = plain ? std::nullopt : Text<Duration>::read(text);
-  const double seconds = plain ? *plain : time ? to_seconds(*time) : 0;
-  if (!(seconds > 0) || !std::isfinite(seconds)) return std::nullopt;
-  return seconds;
-}
-
-// Returns the columns that are not among the known ones and have text in this row, and cells of
-// nothing.
-std::string unread_cell(const CsvTable& table, std::size_t record,
-                        const std::vector<std::string>& known) {
+// The row of a kernel or a collective with its measured time. Skipped if it has a cell in a column
+// that is not among `columns` and those of every row, or no time.
+AccuracyRow begin_timed_row(const CsvTable& table, std::size_t record, const std::string& chip,
+                            std::vector<std::string> columns) {
+  AccuracyRow row = begin_row(table, record, chip, "time_s");
+  columns.insert(columns.end(), kColumnsOfARow.begin(), kColumnsOfARow.end());
+  columns.emplace_back("measured.time");
   for (const std::string& column : table.header) {
-    if (table.at(record, column).empty() || std::ranges::count(known, column) > 0) continue;
-    return column + ": is no column of this kind of table" + did_you_mean(column, known);
+    if (table.at(record, column).empty() || std::ranges::count(columns, column) > 0) continue;
+    row.skipped = column + ": is no column of this kind of table" + did_you_mean(column, columns);
+    break;
   }
-  return {};
+  const double seconds = seconds_in(table.at(record, "measured.time")).value_or(0);
+  if (seconds > 0 && std::isfinite(seconds)) row.measured = seconds;
+  if (row.skipped.empty() && row.measured <= 0) {
+    row.skipped = "measured.time: must be a time above 0: 12us";
+  }
+  return row;
 }
 
 // "m=4096,n=4096,k=1024" as columns of a table of one row.
@@ -353,13 +357,7 @@ std::vector<AccuracyRow> predict_own_kernels(const CsvTable& table) {
   std::map<std::string, ChipSpec> chips;
   for (std::size_t record = 0; record < table.records.size(); ++record) {
     const std::string name(table.at(record, "chip"));
-    AccuracyRow row = begin_row(table, record, name, "time_s");
-    row.measured = measured_seconds(table.at(record, "measured.time")).value_or(0);
-    row.skipped = unread_cell(table, record,
-                              {"id", "source", "grade", "said", "assumed", "chip", "op", "shape",
-                               "dtype", "measured.time"});
-    if (row.skipped.empty() && row.measured <= 0)
-      row.skipped = "measured.time: must be a time above 0: 12us";
+    AccuracyRow row = begin_timed_row(table, record, name, {"chip", "op", "shape", "dtype"});
     const CsvTable shape = table_of_shape(table.at(record, "op"), table.at(record, "dtype"),
                                           table.at(record, "shape"), row.skipped);
     if (row.skipped.empty()) {
@@ -390,13 +388,8 @@ std::vector<AccuracyRow> predict_own_collectives(const CsvTable& table,
   std::map<std::string, Cluster> clusters;
   for (std::size_t record = 0; record < table.records.size(); ++record) {
     const std::string name(table.at(record, "cluster"));
-    AccuracyRow row = begin_row(table, record, name, "time_s");
-    row.measured = measured_seconds(table.at(record, "measured.time")).value_or(0);
-    row.skipped = unread_cell(table, record,
-                              {"id", "source", "grade", "said", "assumed", "cluster", "op", "ranks",
-                               "bytes", "dtype", "algorithm", "measured.time"});
-    if (row.skipped.empty() && row.measured <= 0)
-      row.skipped = "measured.time: must be a time above 0: 12us";
+    AccuracyRow row = begin_timed_row(table, record, name,
+                                      {"cluster", "op", "ranks", "bytes", "dtype", "algorithm"});
     MeasuredCollective measured;
     if (row.skipped.empty()) row.skipped = read_collective(table, record, measured);
     const std::string_view algorithm = table.at(record, "algorithm");

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "proto/catalog/catalog.h"
+#include "schedules/plan/key_groups.h"
 #include "sim/base/field_text.h"
 #include "sim/base/quantity_field.h"
 #include "sim/base/suggestion.h"
@@ -15,12 +16,6 @@ namespace stepsim {
 namespace {
 
 constexpr std::string_view kMeasured = "measured.";
-// Columns that say nothing of what was run.
-constexpr std::array<std::string_view, 5> kOfTheRow = {"id", "source", "grade", "said", "assumed"};
-
-double in_seconds(const Duration& time) {
-  return to_seconds(time);
-}
 
 // A number in base units, or a quantity with a unit.
 template <class Quantity>
@@ -28,11 +23,7 @@ std::optional<double> quantity_in(std::string_view text) {
   if (const auto plain = number_in<double>(text)) return plain;
   const std::optional<Quantity> quantity = Text<Quantity>::read(text);
   if (!quantity) return std::nullopt;
-  if constexpr (std::is_same_v<Quantity, Duration>) {
-    return in_seconds(*quantity);
-  } else {
-    return static_cast<double>(quantity->value());
-  }
+  return static_cast<double>(quantity->value());
 }
 
 std::optional<double> plain_number(std::string_view text) {
@@ -47,7 +38,7 @@ struct Figure {
   const char* accepted;
 };
 constexpr Figure kFigures[] = {
-    {"step_time", &RunMeasures::step_time_s, quantity_in<Duration>, "a time above 0: 1.5s"},
+    {"step_time", &RunMeasures::step_time_s, seconds_in, "a time above 0: 1.5s"},
     {"tokens_per_s", &RunMeasures::tokens_per_s, plain_number, "a number above 0"},
     {"tokens_per_s_per_chip", &RunMeasures::tokens_per_s_per_chip, plain_number,
      "a number above 0"},
@@ -55,8 +46,8 @@ constexpr Figure kFigures[] = {
      "a throughput above 0: 400TFLOPS"},
     {"mfu", &RunMeasures::mfu, plain_number, "a number from 0 to 1"},
     {"peak_memory", &RunMeasures::peak_memory_bytes, quantity_in<Bytes>, "a size above 0: 60GB"},
-    {"ttft_mean", &RunMeasures::ttft_mean_s, quantity_in<Duration>, "a time above 0: 200ms"},
-    {"tpot_mean", &RunMeasures::tpot_mean_s, quantity_in<Duration>, "a time above 0: 20ms"},
+    {"ttft_mean", &RunMeasures::ttft_mean_s, seconds_in, "a time above 0: 200ms"},
+    {"tpot_mean", &RunMeasures::tpot_mean_s, seconds_in, "a time above 0: 20ms"},
     {"output_tokens_per_s_per_chip", &RunMeasures::output_tokens_per_s_per_chip, plain_number,
      "a number above 0"},
 };
@@ -68,7 +59,7 @@ class RunRowReading {
   RunRow read() {
     for (const std::string& column : table_.header) {
       const std::string_view text = table_.at(record_, column);
-      if (text.empty() || std::ranges::count(kOfTheRow, column) > 0) continue;
+      if (text.empty() || std::ranges::count(kColumnsOfARow, column) > 0) continue;
       if (column.starts_with(kMeasured)) {
         read_measure(column, text);
       } else {
@@ -110,21 +101,15 @@ class RunRowReading {
       row_.problems.push_back({column,
                                "is no column of measured runs: one of its own, a path of "
                                "--set such as plan.tp, or measured.step_time"});
-    } else if (is_key(column.substr(0, dot)) && text.find(',') == std::string::npos) {
+    } else if (column == path_of_key(column.substr(dot + 1)) &&
+               text.find(',') == std::string::npos) {
       add_key(column + "=" + text);
     } else {
       row_.source.overrides.push_back(column + "=" + text);
     }
   }
 
-  static bool is_key(std::string_view group) {
-    return group == "plan" || group == "software" || group == "pass";
-  }
-
-  void add_key(const std::string& key) {
-    const std::size_t plan = key.starts_with("plan.") ? 5 : 0;
-    row_.keys += (row_.keys.empty() ? "" : ",") + key.substr(plan);
-  }
+  void add_key(const std::string& key) { row_.keys += (row_.keys.empty() ? "" : ",") + key; }
 
   void read_measure(const std::string& column, std::string_view text) {
     const std::string_view name = std::string_view(column).substr(kMeasured.size());
@@ -164,6 +149,12 @@ class RunRowReading {
 };
 
 }  // namespace
+
+std::optional<double> seconds_in(std::string_view text) {
+  if (const auto plain = number_in<double>(text)) return plain;
+  const std::optional<Duration> time = Text<Duration>::read(text);
+  return time ? std::optional(to_seconds(*time)) : std::nullopt;
+}
 
 RunRow read_run_row(const CsvTable& table, std::size_t record) {
   return RunRowReading(table, record).read();

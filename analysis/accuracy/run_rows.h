@@ -10,8 +10,10 @@
 
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/accuracy/accuracy.h"
@@ -50,6 +52,13 @@ struct RunRow {
   std::string key{};  // all that says what was run: rows with the same are the same run
   std::vector<Problem> problems{};  // cells that can't be read; fields are columns
 };
+
+// Columns of every kind of table that say nothing of what was run.
+inline constexpr std::array<std::string_view, 5> kColumnsOfARow = {"id", "source", "grade", "said",
+                                                                   "assumed"};
+
+// Returns the seconds of "1.5s", or of a plain number.
+std::optional<double> seconds_in(std::string_view text);
 
 // Reads a row. Names of files are relative to the table.
 RunRow read_run_row(const CsvTable& table, std::size_t record);

@@ -28,6 +28,7 @@ class PlanTimes {
 
   StepCost& cost() { return cost_; }
   std::int64_t chips() const { return experiment_.plan.ranks(); }
+  const ChipSpec& chip() const { return experiment_.cluster.chip; }
   // Makes the options those of all data-parallel ranks, with as many blocks as fit in the engine's
   // share of the memory, or in nearly all of it where none fits in its share. Throws ConfigError if
   // none does.

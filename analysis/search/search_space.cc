@@ -16,7 +16,7 @@ constexpr std::uint64_t kMostPlans = std::uint64_t{1} << 62;
 constexpr std::int64_t kMostOfARange = 4096;
 
 std::size_t place_in_table(std::string_view key) {
-  const std::vector<const AnyField*> keys = all_keys();
+  const std::vector<const AnyField*>& keys = all_keys();
   const auto found = std::ranges::find(keys, key, &AnyField::name);
   return static_cast<std::size_t>(found - keys.begin());
 }

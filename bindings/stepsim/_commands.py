@@ -85,17 +85,19 @@ def _experiment_words(experiment: Any, files: Files) -> List[str]:
 
 
 def run(experiment: Any = None, *, model: Any = None, cluster: Any = None, plan: Any = None,
-        software: Any = None, pass_: Any = None, set: Any = None, chip: Optional[str] = None, library: Optional[str] = None,
-        fidelity: Optional[str] = None, granularity: Optional[str] = None,
-        steps: Optional[int] = None, seed: Optional[int] = None, fold: Optional[bool] = None,
-        **options: Any) -> RunResult:
+        software: Any = None, pass_: Any = None, set: Any = None, chip: Optional[str] = None,
+        library: Optional[str] = None, fidelity: Optional[str] = None,
+        granularity: Optional[str] = None, steps: Optional[int] = None, seed: Optional[int] = None,
+        fold: Optional[bool] = None, **options: Any) -> RunResult:
     """Simulates a training step (or a pass of inference) and returns what it takes.
 
     experiment: a name of the catalog, a file, a dict with the fields of an experiment file, the result
         of an earlier run, or an OpGraph. Or give model, cluster and plan; with an experiment these
         replace or change its own.
-    software: what runs the plan, "torchtitan", a file, or a dict of keys: {"catalog": "torchtitan", "loss": "fused"}.
-    pass_: one pass of inference instead of a training step, {"inference": "decode", "batch": 64, "context": 8192}.
+    software: what runs the plan, "torchtitan", a file, or a dict of keys: {"catalog": "torchtitan",
+        "loss": "fused"}.
+    pass_: one pass of inference instead of a training step, {"inference": "decode", "batch": 64,
+        "context": 8192}.
     set: changes of single fields, {"cluster.chip.memory_bandwidth": "4TB/s"}.
     fidelity: "latency-bandwidth", "flow" (default), "packet" or "all".
     granularity: "pipelined" (default) or "stepped".
@@ -106,8 +108,8 @@ def run(experiment: Any = None, *, model: Any = None, cluster: Any = None, plan:
     Times of the result are in seconds, sizes in bytes. Raises InputError with every problem.
     """
     keywords = {"model": model, "cluster": cluster, "plan": plan, "software": software,
-                "pass_": pass_, "set": set, "chip": chip, "library": library, "fidelity": fidelity, "granularity": granularity,
-                "steps": steps, "seed": seed, "fold": fold, **options}
+                "pass_": pass_, "set": set, "chip": chip, "library": library,
+                "fidelity": fidelity, "granularity": granularity, "steps": steps, "seed": seed, "fold": fold, **options}
 
     def simulate(more: Mapping[str, Any]) -> RunResult:
         with Files() as files:

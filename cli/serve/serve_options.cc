@@ -174,14 +174,6 @@ void read_replicas(const CommandLine& line, ServeOptions& options, std::vector<P
   }
 }
 
-// The keys of --plan and --pass, which are told apart again where they are read.
-std::string keys_of_replica(const CommandLine& line, std::vector<Problem>& problems) {
-  const std::string plan = line.value("plan");
-  const std::string pass = line.value("pass");
-  check_keys_of_replica(plan, pass, problems);
-  return plan + (plan.empty() || pass.empty() ? "" : ",") + pass;
-}
-
 void read_model(const CommandLine& line, ServeOptions& options, std::vector<Problem>& problems) {
   ServedModelSource& model = options.model;
   model = {.model = line.value("model"),
@@ -373,8 +365,9 @@ void refuse_beside_cases(const CommandLine& line, std::vector<Problem>& problems
 
 }  // namespace
 
-void check_keys_of_replica(const std::string& plan, const std::string& pass,
-                           std::vector<Problem>& problems) {
+std::string keys_of_replica(const CommandLine& line, std::vector<Problem>& problems) {
+  const std::string plan = line.value("plan");
+  const std::string pass = line.value("pass");
   if (plan.find('=') != std::string::npos) {
     const KeyTexts keys = split_keys_text(plan);
     if (!keys.pass.empty()) {
@@ -390,6 +383,7 @@ void check_keys_of_replica(const std::string& plan, const std::string& pass,
     problems.push_back({"--pass", "must be keys of a pass, as in cache_dtype=fp8, is \"" +
                                       shortened(pass) + "\""});
   }
+  return plan + (plan.empty() || pass.empty() ? "" : ",") + pass;
 }
 
 std::string_view value_of_plan(std::string_view plan, std::string_view key) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "cli/serve/served_model.h"
 #include "cli/subcommand.h"
 #include "serving/requests/request_source.h"
@@ -44,9 +45,9 @@ struct ServeOptions {
 // Returns the value of a key of a plan's text; "" if it has none.
 std::string_view value_of_plan(std::string_view plan, std::string_view key);
 
-// Adds the problems of --plan and --pass of replicas: keys of other groups, a kind of pass.
-void check_keys_of_replica(const std::string& plan, const std::string& pass,
-                           std::vector<Problem>& problems);
+// Returns the keys of --plan and --pass, which with_keys() tells apart again. Adds the problems of
+// keys of other groups and of a kind of pass.
+std::string keys_of_replica(const CommandLine& line, std::vector<Problem>& problems);
 
 OptionList serve_option_list();
 

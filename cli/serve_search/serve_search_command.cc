@@ -106,12 +106,9 @@ ServeSearchRequest read_request(const std::vector<std::string>& arguments) {
       problems.push_back({std::string("--") + option, "must be given"});
   }
   ServeSearchRequest request;
-  const std::string plan = line.value("plan");
-  const std::string pass = line.value("pass");
-  check_keys_of_replica(plan, pass, problems);
   request.source = {.model = line.value("model"),
                     .cluster = line.value("cluster"),
-                    .plan = plan + (plan.empty() || pass.empty() ? "" : ",") + pass,
+                    .plan = keys_of_replica(line, problems),
                     .layouts = line.value("layouts"),
                     .chip = line.value("chip"),
                     .library = line.value("library")};

@@ -16,17 +16,11 @@
 namespace stepsim {
 namespace {
 
-// A name may be written with dashes in place of spaces, as a shell likes it.
-std::string with_dashes(std::string name) {
-  std::ranges::replace(name, ' ', '-');
-  return name;
-}
-
 // Returns the entry of that name; nullptr if there is none.
 const file::Software* find_software(const std::vector<file::Software>& all,
                                     const std::string& name) {
   const auto found = std::ranges::find_if(all, [&name](const file::Software& software) {
-    return with_dashes(software.name()) == with_dashes(name);
+    return software_in_dashes(software.name()) == software_in_dashes(name);
   });
   return found == all.end() ? nullptr : &*found;
 }
@@ -184,6 +178,11 @@ void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
 
 }  // namespace
 
+std::string software_in_dashes(std::string name) {
+  std::ranges::replace(name, ' ', '-');
+  return name;
+}
+
 std::vector<Software> load_software() {
   std::vector<Software> table;
   for (const file::Software& entry : software_messages()) {
@@ -216,7 +215,7 @@ bool resolve_software(file::Plan& plan, file::Chip& chip, const file::Chip& own,
   if (software == nullptr) {
     std::string names;
     for (const file::Software& known : all) {
-      names += (names.empty() ? "" : ", ") + with_dashes(known.name());
+      names += (names.empty() ? "" : ", ") + software_in_dashes(known.name());
     }
     problems.add("software.catalog",
                  "must be one of " + names + "; is \"" + plan.software() + "\"");
@@ -231,7 +230,7 @@ bool resolve_software(file::Plan& plan, file::Chip& chip, const file::Chip& own,
       base.attention_library() == "cudnn") {
     base.set_recompute("alternate_matmuls");
   }
-  base.set_software(with_dashes(software->name()));
+  base.set_software(software_in_dashes(software->name()));
   plan = std::move(base);
   change_chip(*software, chip.name(), chip);
   file::Chip given = own;

@@ -89,6 +89,8 @@ struct Software {
   std::int64_t flat_gradient_bytes = 0;
 };
 std::vector<Software> load_software();
+// Returns a name of software as a shell likes it, and as a plan has it: "torchtitan-2024.12".
+std::string software_in_dashes(std::string name);
 
 // MeasuredModel is a model as tables call it, with the data that their columns omit
 // (catalog/measured/models.textproto).

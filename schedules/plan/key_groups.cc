@@ -34,12 +34,15 @@ const AnyField* find_key(std::string_view key) {
   return group ? fields_of(*group).find(key) : nullptr;
 }
 
-std::vector<const AnyField*> all_keys() {
-  std::vector<const AnyField*> keys;
-  for (const KeyGroup group : kKeyGroups) {
-    for (const auto& field : fields_of(group).fields()) keys.push_back(field.get());
-  }
-  return keys;
+const std::vector<const AnyField*>& all_keys() {
+  static const std::vector<const AnyField*> kKeys = [] {
+    std::vector<const AnyField*> keys;
+    for (const KeyGroup group : kKeyGroups) {
+      for (const auto& field : fields_of(group).fields()) keys.push_back(field.get());
+    }
+    return keys;
+  }();
+  return kKeys;
 }
 
 std::string path_of_key(std::string_view key) {

@@ -34,7 +34,7 @@ const FieldTable<ParallelPlan>& fields_of(KeyGroup group);
 // Returns the group of a key; nullopt: there is no such key.
 std::optional<KeyGroup> group_of(std::string_view key);
 const AnyField* find_key(std::string_view key);  // of any group; nullptr: there is none
-std::vector<const AnyField*> all_keys();         // group by group
+const std::vector<const AnyField*>& all_keys();  // group by group
 
 // Returns the key with its group: "software.loss". A key of no group is one of the plan.
 std::string path_of_key(std::string_view key);

@@ -125,6 +125,31 @@ TEST(OwnRowsTest, ACellThatIsNotUnderstoodSkipsItsRowAlone) {
   EXPECT_NE(rows[5].skipped.find("nothing was measured"), std::string::npos);
 }
 
+// As --set refuses it.
+TEST(OwnRowsTest, AKeyInAnotherGroupIsRefused) {
+  const std::vector<AccuracyRow> rows = predict_own_rows(
+      table_of(std::string(kRun) + "measured.step_time,plan.loss", {run_with({"1s", "fused"})}),
+      {});
+  EXPECT_NE(rows[0].skipped.find("plan.loss: is a key of software"), std::string::npos)
+      << rows[0].skipped;
+}
+
+// What a served run would leave out is said.
+TEST(OwnRowsTest, AServedRowHasNothingThatIsNotRead) {
+  const char* const header =
+      "model,cluster,requests,plan.tp,model.layers,measured.step_time,measured.tpot_mean";
+  const std::string requests = "closed:concurrency=4,count=8,input=64,output=8";
+  const std::vector<AccuracyRow> rows = predict_own_rows(
+      table_of(header, {{"llama3-8b", "dgx-h100-8", requests, "8", "", "", "4ms"},
+                        {"llama3-8b", "dgx-h100-8", requests, "8", "4", "", "4ms"},
+                        {"llama3-8b", "dgx-h100-8", requests, "4", "", "1s", "4ms"}}),
+      {});
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0].skipped, "");
+  EXPECT_NE(rows[1].skipped.find("model.layers: must be empty"), std::string::npos);
+  EXPECT_NE(rows[2].skipped.find("measured.*: must be of a served run"), std::string::npos);
+}
+
 // Without a name, all of the model stands in columns.
 TEST(OwnRowsTest, AModelMayBeColumns) {
   const CsvTable table = table_of(

@@ -9,11 +9,12 @@ namespace {
 
 LayerOp keys_and_values(const Part& part) {
   const ModelSpec& model = part.model;
-  LayerOp op = project_gathered(part, {.name = "cross_key_value_projection",
-                                       .inputs = part.hidden(),
-                                       .outputs = part.kv_heads * (model.head_dim + model.v_dim()),
-                                       .bias = model.attention_bias || model.qkv_bias,
-                                       .narrow = true});
+  LayerOp op =
+      project_gathered(part, {.name = "cross_key_value_projection",
+                              .inputs = part.hidden(),
+                              .outputs = part.kv_heads * (model.attention.head_dim + model.v_dim()),
+                              .bias = model.attention.bias || model.attention.qkv_bias,
+                              .narrow = true});
   op.saved = op.saved_input = Bytes(0);  // the last layer of the encoder keeps it
   op.reads = {"cross_norm"};
   // Each layer adds its gradient of the encoder's result to that of the layers behind it.
@@ -27,11 +28,12 @@ LayerOp keys_and_values(const Part& part) {
 std::vector<LayerOp> cross_attention_branch(const Part& part) {
   const ModelSpec& model = part.model;
   std::vector<LayerOp> ops = {branch_norm(part, "cross_norm")};
-  LayerOp queries = project_gathered(part, {.name = "cross_query_projection",
-                                            .inputs = part.hidden(),
-                                            .outputs = part.heads * model.head_dim,
-                                            .bias = model.attention_bias || model.qkv_bias,
-                                            .narrow = true});
+  LayerOp queries =
+      project_gathered(part, {.name = "cross_query_projection",
+                              .inputs = part.hidden(),
+                              .outputs = part.heads * model.attention.head_dim,
+                              .bias = model.attention.bias || model.attention.qkv_bias,
+                              .narrow = true});
   // The encoder's tokens are gathered with the decoder's.
   queries.crossing = 2 * part.tokens * part.hidden() * size_of(part.shard.types.communication);
   ops.push_back(std::move(queries));
@@ -47,7 +49,7 @@ std::vector<LayerOp> cross_attention_branch(const Part& part) {
                                        .narrow = true,
                                        .keeps_wide = true}));
   add_post_norm(part, "cross_post_norm", ops);
-  ops.push_back(residual(part, "cross_residual", model.attention_bias));
+  ops.push_back(residual(part, "cross_residual", model.attention.bias));
   return ops;
 }
 

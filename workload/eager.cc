@@ -82,11 +82,11 @@ const KernelPasses* passes_of(const LayerOp& op, const ModelSpec& model, EagerKe
   if (op.forward.empty()) return nullptr;
   const Kernel& kernel = op.forward.front();
   if (kernel.kind != KernelKind::kElementwise) return nullptr;
-  if (model.gated_mlp && op.name.role() == OpRole::kActivation) return &gated_activation();
+  if (model.mlp.gated && op.name.role() == OpRole::kActivation) return &gated_activation();
   if (which == EagerKernels::kGate) return nullptr;
   if (kernel.elementwise == ElementwiseKind::kRope) return &rotation();
   if (kernel.elementwise == ElementwiseKind::kNorm) {
-    return model.norm == NormKind::kRms ? &rms_norm() : nullptr;
+    return model.norms.kind == NormKind::kRms ? &rms_norm() : nullptr;
   }
   return nullptr;
 }

@@ -13,12 +13,13 @@ LayerOp position_embedding(const Part& part) {
   op.weight_gradient = {
       part.elementwise(op.name, {.elements = elements, .writes = 0, .accumulated = elements})};
   op.backward_workspace = 2 * part.own_stream();
-  op.parameters = (part.model.learned_positions + part.model.extra_rows) * part.own_width();
+  op.parameters =
+      (part.model.embedding.learned_positions + part.model.embedding.extra_rows) * part.own_width();
   return op;
 }
 
 std::int64_t vectors_width(const Part& part) {
-  return part.model.layers * part.model.layer_embedding;
+  return part.model.layers * part.model.embedding.of_layers;
 }
 
 // The table of the layers' vectors is whole on every tensor rank.
@@ -32,7 +33,7 @@ LayerOp look_up_vectors(const Part& part) {
   op.input = part.own_stream();
   op.passed_on = op.input;
   op.backward_workspace = part.size(elements);
-  op.parameters = part.model.vocabulary * vectors_width(part);
+  op.parameters = part.model.embedding.vocabulary * vectors_width(part);
   return op;
 }
 
@@ -43,7 +44,7 @@ std::vector<LayerOp> mix_vectors(const Part& part) {
                                        .inputs = part.hidden(),
                                        .outputs = vectors_width(part)});
   keep_input(project, part.own_stream());
-  LayerOp scale{.name = "layer_vectors_norm", .parameters = part.model.layer_embedding};
+  LayerOp scale{.name = "layer_vectors_norm", .parameters = part.model.embedding.of_layers};
   make_rms_norm(part, elements, scale);
   LayerOp add{.name = "layer_vectors_add"};
   add.forward = {part.elementwise(add.name, {.elements = elements, .reads = 2, .flops = 1})};
@@ -81,10 +82,10 @@ LayerOp look_up(const Part& part, OpName name) {
 
 Layer embedding_layer(const Part& part) {
   Layer layer{.name = "embedding", .ops = {look_up(part, "embedding")}};
-  if (part.model.learned_positions > 0) layer.ops.push_back(position_embedding(part));
-  if (part.model.embedding_norm) layer.ops.push_back(norm(part, "embedding_norm"));
+  if (part.model.embedding.learned_positions > 0) layer.ops.push_back(position_embedding(part));
+  if (part.model.norms.embedding) layer.ops.push_back(norm(part, "embedding_norm"));
   if (part.model.dropout) layer.ops.push_back(embedding_dropout(part));
-  if (part.model.layer_embedding > 0) {
+  if (part.model.embedding.of_layers > 0) {
     layer.ops.push_back(look_up_vectors(part));
     for (LayerOp& op : mix_vectors(part)) layer.ops.push_back(std::move(op));
   }
@@ -92,7 +93,7 @@ Layer embedding_layer(const Part& part) {
 }
 
 std::vector<LayerOp> layer_embedding_branch(const Part& part) {
-  const std::int64_t width = part.model.layer_embedding;
+  const std::int64_t width = part.model.embedding.of_layers;
   const std::int64_t elements = part.own_tokens * width;
   LayerOp down = project_own(
       part,

@@ -293,7 +293,7 @@ LayerOp project_grouped(const Part& part, const ExpertPart& mine,
   keep_input(op, part.operand_size(rows * inputs));
   op.backward_workspace = part.size(rows * (inputs + outputs));
   op.parameters = mine.experts * inputs * outputs;
-  if (part.model.mlp_bias) {
+  if (part.model.mlp.bias) {
     const std::int64_t biases = mine.experts * outputs;
     op.forward.back().read += part.size(biases);
     op.weight_gradient.push_back(part.elementwise(
@@ -345,7 +345,7 @@ void add_shared_experts(const Part& part, std::vector<LayerOp>& ops) {
   ops.push_back(project_gathered(part, {.name = "shared_gate_up_projection",
                                         .inputs = part.hidden(),
                                         .outputs = part.mlp_inputs() * width,
-                                        .bias = part.model.mlp_bias,
+                                        .bias = part.model.mlp.bias,
                                         .narrow = true}));
   ops.push_back(mlp_activation(part, "shared_activation", Region::kTensor, part.tokens, width));
   LayerOp down = project_partial(part, {.name = "shared_down_projection",
@@ -353,7 +353,7 @@ void add_shared_experts(const Part& part, std::vector<LayerOp>& ops) {
                                         .outputs = part.hidden(),
                                         .narrow = true});
   keep_input(down, part.operand_size(part.tokens * width));
-  if (part.model.mlp_bias) down.parameters += part.hidden();
+  if (part.model.mlp.bias) down.parameters += part.hidden();
   ops.push_back(std::move(down));
   if (part.model.experts.shared_gate) ops.push_back(shared_gate(part));
 }

@@ -119,7 +119,7 @@ std::vector<LayerOp> head_projection(const Part& part) {
   LayerOp projection = project_own(part, {.name = "head_projection",
                                           .inputs = part.hidden(),
                                           .outputs = part.hidden(),
-                                          .bias = part.model.mlp_bias});
+                                          .bias = part.model.mlp.bias});
   keep_input(projection, part.own_stream());
   const std::int64_t elements = part.own_tokens * part.hidden();
   LayerOp activation{.name = "head_activation"};
@@ -151,7 +151,7 @@ Layer norm_to_loss(const Part& part, std::string name, bool own_table) {
 }  // namespace
 
 Layer head_layer(const Part& part) {
-  Layer head = norm_to_loss(part, "head", !part.model.tied_embeddings);  // or the embedding's table
+  Layer head = norm_to_loss(part, "head", !part.model.embedding.tied);  // or the embedding's table
   add_metrics(part, head.ops.back());
   return head;
 }

@@ -23,7 +23,7 @@ namespace stepsim {
 namespace {
 
 std::int64_t keys_and_values(const ModelSpec& own, std::int64_t kv_heads) {
-  return kv_heads * (own.head_dim + (own.values_are_keys ? 0 : own.v_dim()));
+  return kv_heads * (own.attention.head_dim + (own.attention.values_are_keys ? 0 : own.v_dim()));
 }
 
 std::int64_t part_of(std::int64_t whole, std::int64_t parts) {
@@ -143,17 +143,17 @@ class MixedTokens {
     const std::int64_t parts = by_request() ? part_.shard.tensor : 1;
     return (group.sequences + parts - 1) / parts;
   }
-  std::int64_t own_heads() const { return by_request() ? own().heads : part_.heads; }
+  std::int64_t own_heads() const { return by_request() ? own().attention.heads : part_.heads; }
 
   Kernel over_cache(const RequestGroup& group, bool beside_prompts) const {
     return attention_decode("attention",
                             {.type = type(), .stored = cache_, .beside_prompts = beside_prompts},
                             {.sequences = own_sequences(group),
                              .heads = own_heads(),
-                             .kv_heads = by_request() ? own().kv_heads : part_.kv_heads,
+                             .kv_heads = by_request() ? own().attention.kv_heads : part_.kv_heads,
                              .queries = group.queries,
                              .keys = read_keys(group),
-                             .window = kind_.mixer == Mixer::kLocal ? own().window : 0,
+                             .window = kind_.mixer == Mixer::kLocal ? own().attention.window : 0,
                              .qk_dim = own().qk_dim(),
                              .v_dim = own().v_dim()});
   }
@@ -174,7 +174,7 @@ class MixedTokens {
     shape.queries = own_queries(group);
     shape.keys = group.keys();
     if (kind_.mixer == Mixer::kLocal) {
-      shape.keys = std::min(shape.keys, own().window + group.queries);
+      shape.keys = std::min(shape.keys, own().attention.window + group.queries);
     }
     shape.pairs =
         scored_pairs(model_, kind_, group) / static_cast<double>(part_.shard.prompt_parts);
@@ -216,7 +216,7 @@ class MixedTokens {
     shape.queries = queries;
     shape.keys = queries + cached;
     if (kind_.mixer == Mixer::kLocal) {
-      shape.keys = std::min(shape.keys, own().window + group.queries);
+      shape.keys = std::min(shape.keys, own().attention.window + group.queries);
     }
     shape.pairs = pairs;
     kernels.push_back(attention_forward("attention", type(), shape));
@@ -234,7 +234,8 @@ class MixedTokens {
   double pairs_after(const RequestGroup& group, std::int64_t hop) const {
     const std::int64_t ranks = part_.shard.prompt_parts;
     const std::int64_t owner = (part_.shard.context_rank + ranks - hop) % ranks;
-    const AttentionMask mask{own().causal, own().window, own().window_kind};
+    const AttentionMask mask{own().attention.causal, own().attention.window,
+                             own().attention.window_kind};
     const auto cached = static_cast<double>(group.cached);
     double pairs = 0;
     for (const TokenSpan& queries : new_tokens(group, part_.shard.context_rank)) {
@@ -285,7 +286,7 @@ void exchange_requests(const Part& part, const BlockKind& kind, const RequestBat
       part.heads * (is_latent ? latent.kv_rank + latent.rope_dim : own.qk_dim());
   const bool has_keys = !is_latent && !kind.shares;
   // Chips that share a head send it once.
-  const std::int64_t keys = has_keys ? keys_and_values(own, own.kv_heads) / chips : 0;
+  const std::int64_t keys = has_keys ? keys_and_values(own, own.attention.kv_heads) / chips : 0;
   const std::int64_t result = part.heads * (is_latent ? latent.kv_rank : own.v_dim());
   const Bytes value = size_of(part.shard.types.communication);
   attention.sent_before = tokens * (query + keys) * value;
@@ -397,7 +398,7 @@ void join_experts(const ModelSpec& model, const Shard& shard, const RequestBatch
                                     .chosen = experts.visited(),
                                     .hidden = experts.latent > 0 ? experts.latent : model.hidden,
                                     .inter = experts.intermediate / shard.expert_tensor,
-                                    .gated = model.gated_mlp,
+                                    .gated = model.mlp.gated,
                                     .spread = shard.expert_spread})};
   *first = std::move(joined);
   block.ops.erase(first + 1, end);
@@ -581,11 +582,11 @@ Bytes cache_size(const ModelSpec& model, const BlockKind& kind, std::int64_t ten
     size += Bytes(tokens * own.indexer.head_dim);  // in fp8
   }
   if (!kind.attends() || (kind.shares && kind.mixer != Mixer::kSparse)) return size;
-  if (kind.mixer == Mixer::kLocal) tokens = std::min(tokens, own.window);
+  if (kind.mixer == Mixer::kLocal) tokens = std::min(tokens, own.attention.window);
   const std::int64_t width =
       own.latent.kv_rank > 0
           ? own.latent.kv_rank + own.latent.rope_dim
-          : keys_and_values(own, std::max<std::int64_t>(1, own.kv_heads / tensor));
+          : keys_and_values(own, std::max<std::int64_t>(1, own.attention.kv_heads / tensor));
   return size + bytes_of(tokens * width, type);
 }
 

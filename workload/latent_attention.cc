@@ -33,7 +33,7 @@ LayerOp rotate_and_join(const Part& part) {
 }
 
 LayerOp gate_of_result(const Part& part) {
-  const bool is_wide = part.model.attention_gate == AttentionGate::kValue;
+  const bool is_wide = part.model.attention.gate == AttentionGate::kValue;
   LayerOp op = project_gathered(part, {.name = "gate_projection",
                                        .inputs = part.hidden(),
                                        .outputs = part.heads * (is_wide ? part.model.v_dim() : 1),
@@ -67,7 +67,7 @@ std::vector<LayerOp> latent_projections(const Part& part) {
     queries.reads = {part.model.parallel_branches ? OpName("norm") : OpName("attention_norm")};
   }
   // A gate of the result reads the whole stream.
-  const bool is_gated = part.model.attention_gate != AttentionGate::kNone;
+  const bool is_gated = part.model.attention.gate != AttentionGate::kNone;
   const std::int64_t crossing =
       narrow_query + latent.kv_rank + latent.rope_dim + (is_gated ? part.hidden() : 0);
   queries.crossing = part.tokens * crossing * size_of(part.shard.types.communication);
@@ -80,7 +80,7 @@ std::vector<LayerOp> latent_projections(const Part& part) {
   keys_and_values.reads = {"latent_norm"};
   keys_and_values.regathers_input = false;  // its input arrives with the queries' latent vector
   ops.push_back(std::move(keys_and_values));
-  if (part.model.attention_gate != AttentionGate::kNone) ops.push_back(gate_of_result(part));
+  if (part.model.attention.gate != AttentionGate::kNone) ops.push_back(gate_of_result(part));
   ops.push_back(rotate_and_join(part));
   return ops;
 }

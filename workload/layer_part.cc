@@ -80,8 +80,9 @@ LayerOp multiply(const Part& part, const Projection& projection, std::int64_t to
 Part part_of_model(const ModelSpec& model, const Shard& shard) {
   assert(shard.sequences >= 1 && shard.sequence_length >= 1);
   assert(shard.tensor >= 1 && shard.context >= 1 && shard.sequence_length % shard.context == 0);
-  assert(model.heads % shard.tensor == 0 && model.intermediate % shard.tensor == 0);
-  assert(model.kv_heads % shard.tensor == 0 || shard.tensor % model.kv_heads == 0);
+  assert(model.attention.heads % shard.tensor == 0 && model.mlp.width % shard.tensor == 0);
+  assert(model.attention.kv_heads % shard.tensor == 0 ||
+         shard.tensor % model.attention.kv_heads == 0);
   const std::int64_t tokens = shard.sequences * (shard.sequence_length / shard.context);
   const std::int64_t token_parts = shard.sequence_parallel ? shard.tensor : 1;
   assert(tokens % token_parts == 0);
@@ -89,10 +90,10 @@ Part part_of_model(const ModelSpec& model, const Shard& shard) {
           .shard = shard,
           .tokens = tokens,
           .own_tokens = tokens / token_parts,
-          .heads = model.heads / shard.tensor,
-          .kv_heads = std::max<std::int64_t>(1, model.kv_heads / shard.tensor),
-          .intermediate = model.intermediate / shard.tensor,
-          .vocabulary = (model.vocabulary + shard.tensor - 1) / shard.tensor};
+          .heads = model.attention.heads / shard.tensor,
+          .kv_heads = std::max<std::int64_t>(1, model.attention.kv_heads / shard.tensor),
+          .intermediate = model.mlp.width / shard.tensor,
+          .vocabulary = (model.embedding.vocabulary + shard.tensor - 1) / shard.tensor};
 }
 
 void keep_input(LayerOp& op, Bytes input) {
@@ -242,7 +243,7 @@ void make_rms_norm(const Part& part, std::int64_t elements, LayerOp& op) {
 }
 
 LayerOp norm(const Part& part, OpName name) {
-  const bool layer_norm = part.model.norm != NormKind::kRms;
+  const bool layer_norm = part.model.norms.kind != NormKind::kRms;
   const std::int64_t elements = part.own_tokens * part.hidden();
   LayerOp op{.name = name};
   // Forward: sum of squares, then division by the deviation and multiplication by the scale. Layer
@@ -263,14 +264,14 @@ LayerOp norm(const Part& part, OpName name) {
 }
 
 LayerOp branch_norm(const Part& part, OpName name) {
-  LayerOp op = part.model.pre_norms ? norm(part, name) : LayerOp{.name = name};
+  LayerOp op = part.model.norms.pre ? norm(part, name) : LayerOp{.name = name};
   op.input_gradient.push_back(part.elementwise(
       "residual_gradient", {.elements = part.own_tokens * part.hidden(), .reads = 2, .flops = 1}));
   return op;
 }
 
 void add_post_norm(const Part& part, OpName name, std::vector<LayerOp>& ops) {
-  if (part.model.post_norms) ops.push_back(norm(part, name));
+  if (part.model.norms.post) ops.push_back(norm(part, name));
 }
 
 void share_input(const Part& part, OpName source, LayerOp& op) {

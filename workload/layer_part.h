@@ -67,9 +67,9 @@ struct Part {
   // Returns how many elements of a vector over the model's width this chip has in the S region.
   std::int64_t own_width() const { return divides_width() ? hidden() / shard.tensor : hidden(); }
   std::int64_t norm_parameters() const {
-    return (model.norm == NormKind::kLayer ? 2 : 1) * own_width();
+    return (model.norms.kind == NormKind::kLayer ? 2 : 1) * own_width();
   }
-  std::int64_t mlp_inputs() const { return model.gated_mlp ? 2 : 1; }  // gate and up, or up alone
+  std::int64_t mlp_inputs() const { return model.mlp.gated ? 2 : 1; }  // gate and up, or up alone
   Bytes size(std::int64_t values) const { return values * size_of(shard.types.activations); }
   Bytes operand_size(std::int64_t values) const { return scaled_size(values, shard.types.matmul); }
   // Returns the size of values, including the scales of narrow ones.
@@ -144,9 +144,9 @@ LayerOp norm(const Part& part, OpName name);
 // than the stream's: kernels, kept bytes and backward workspace.
 void make_rms_norm(const Part& part, std::int64_t elements, LayerOp& op);
 // Returns the norm at the start of a branch. Its input's gradient is added to that of the residual
-// stream. Without pre_norms only that addition is left.
+// stream. Without NormSpec::pre only that addition is left.
 LayerOp branch_norm(const Part& part, OpName name);
-// Adds post_norms' norm of a branch's result, if the model has them.
+// Adds the norm (NormSpec::post) of a branch's result, if the model has them.
 void add_post_norm(const Part& part, OpName name, std::vector<LayerOp>& ops);
 // The branch begins with a T op that reads what a branch before has gathered already. It gathers
 // and keeps nothing, and both gradients of the shared input are added.

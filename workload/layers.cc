@@ -69,7 +69,7 @@ Layer block_layer(const ModelSpec& model, const Shard& shard, const BlockKind& k
   if (kind.mlp == MlpKind::kDense) second = mlp_branch(part);
   std::ranges::move(second, std::back_inserter(layer.ops));
   if (kind.mlp == MlpKind::kExperts) layer.routing = token_routing(part);
-  if (model.layer_embedding > 0) {
+  if (model.embedding.of_layers > 0) {
     std::ranges::move(layer_embedding_branch(part), std::back_inserter(layer.ops));
   }
   if (kind.mixer == Mixer::kTwoSided && kind.lends) lend_result(part, layer.ops.back());
@@ -159,7 +159,7 @@ Bytes handed_on(const ModelSpec& model, const ModelLayers& layers, const Shard& 
   const Part part = part_of_model(model, shard);
   const std::int64_t tokens = layers.boundary.value() / part.size(model.hidden).value();
   const std::int64_t own_tokens = part.gathers() ? tokens / shard.tensor : tokens;
-  Bytes bytes = part.size(own_tokens * model.layer_embedding * (model.layers - layer));
+  Bytes bytes = part.size(own_tokens * model.embedding.of_layers * (model.layers - layer));
   if (model.mixer_pattern.empty()) return bytes;
   // The last layer of each kind before the boundary, if the first one behind it reads from it.
   for (const Mixer mixer : {Mixer::kGlobal, Mixer::kLocal, Mixer::kSparse}) {

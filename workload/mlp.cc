@@ -6,7 +6,7 @@ namespace stepsim {
 
 LayerOp mlp_activation(const Part& part, OpName name, Region region, std::int64_t rows,
                        std::int64_t width) {
-  const bool gated = part.model.gated_mlp;
+  const bool gated = part.model.mlp.gated;
   const std::int64_t elements = rows * width;
   const std::int64_t inputs = part.mlp_inputs();
   LayerOp op{.name = name, .region = region};
@@ -46,13 +46,13 @@ std::vector<LayerOp> mlp_branch(const Part& part) {
   std::vector<LayerOp> ops;
   if (!model.parallel_branches) ops.push_back(branch_norm(part, "mlp_norm"));
   ops.push_back(project_gathered(
-      part, {.name = model.gated_mlp ? OpName("gate_up_projection") : OpName("up_projection"),
+      part, {.name = model.mlp.gated ? OpName("gate_up_projection") : OpName("up_projection"),
              .inputs = part.hidden(),
              .outputs = part.mlp_inputs() * part.intermediate,
-             .bias = model.mlp_bias,
+             .bias = model.mlp.bias,
              .narrow = true}));
-  if (model.gated_mlp) ops.back().columns = {part.intermediate, part.intermediate};
-  if (model.parallel_norms) {
+  if (model.mlp.gated) ops.back().columns = {part.intermediate, part.intermediate};
+  if (model.norms.parallel) {
     ops.back().reads = {"mlp_norm"};
     ops.back().regathers_input = false;  // attention gathers both inputs
   } else if (model.parallel_branches) {
@@ -69,8 +69,8 @@ std::vector<LayerOp> mlp_branch(const Part& part) {
   ops.push_back(std::move(down));
   add_post_norm(part, "mlp_post_norm", ops);
   ops.push_back(residual(part, "mlp_residual",
-                         model.mlp_bias || (model.parallel_branches && model.attention_bias)));
-  if (model.parallel_branches && model.mlp_bias && model.attention_bias) {
+                         model.mlp.bias || (model.parallel_branches && model.attention.bias)));
+  if (model.parallel_branches && model.mlp.bias && model.attention.bias) {
     ops.back().parameters += part.own_width();  // one bias for each branch
   }
   return ops;

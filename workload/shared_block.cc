@@ -45,8 +45,8 @@ std::vector<LayerOp> adapted_attention(const Part& part, std::vector<LayerOp> op
                                     .narrow = true});
   down.input = part.size(part.own_tokens * inputs);  // qkv_projection keeps it
   down.reads = {"attention_norm"};
-  const std::int64_t outputs =
-      (part.heads + part.kv_heads) * part.model.head_dim + part.kv_heads * part.model.v_dim();
+  const std::int64_t outputs = (part.heads + part.kv_heads) * part.model.attention.head_dim +
+                               part.kv_heads * part.model.v_dim();
   LayerOp up = project_gathered(part, {.name = "attention_adapter_up_projection",
                                        .inputs = rank,  // of each feature
                                        .outputs = outputs,
@@ -113,7 +113,7 @@ std::vector<LayerOp> shared_block(const Part& part, const BlockKind& kind) {
                                    .narrow = true});
   keep_input(own, part.operand_size(part.own_tokens * part.hidden()));
   ops.push_back(std::move(own));
-  ops.push_back(residual(part, "shared_residual", part.model.mlp_bias));
+  ops.push_back(residual(part, "shared_residual", part.model.mlp.bias));
   return ops;
 }
 

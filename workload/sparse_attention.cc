@@ -112,9 +112,9 @@ std::vector<Kernel> index_scores(const Part& part, std::int64_t sequences, std::
 
 Bytes gathered_size(const Part& part, double pairs) {
   const LatentSpec& latent = part.model.latent;
-  const std::int64_t width = latent.kv_rank > 0
-                                 ? latent.kv_rank + latent.rope_dim
-                                 : part.kv_heads * (part.model.head_dim + part.model.v_dim());
+  const std::int64_t width =
+      latent.kv_rank > 0 ? latent.kv_rank + latent.rope_dim
+                         : part.kv_heads * (part.model.attention.head_dim + part.model.v_dim());
   return part.size(static_cast<std::int64_t>(pairs) * width);
 }
 

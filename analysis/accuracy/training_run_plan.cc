@@ -76,7 +76,7 @@ bool could_fuse_attention(const RowReader& row, std::string_view chip) {
 void read_attention(RowReader& row, const ModelSpec& model, std::string_view chip,
                     ParallelPlan& plan) {
   if (plan.mesh.tp == 1) plan.pieces.overlap_tensor = plan.buffers.copy_inputs = false;
-  plan.kernels.eager_gate = plan.kernels.eager_gate && model.gated_mlp;
+  plan.kernels.eager_gate = plan.kernels.eager_gate && model.mlp.gated;
   if (plan.mesh.tp > 1) {
     // Without sequence parallelism all tensor ranks would send the same tokens to the experts,
     // which no training does.

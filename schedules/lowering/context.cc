@@ -225,8 +225,8 @@ bool context_ranks_differ(const ParallelPlan& plan, const ModelSpec& model) {
   if (plan.mesh.cp == 1 || !is_ring(plan)) return false;
   if (plan.batch.document_length > 0)
     return true;  // documents don't end where the ranks' tokens do
-  if (!model.causal) return false;
-  return plan.tensor.cp_mode == ContextMode::kRing || model.window > 0;
+  if (!model.attention.causal) return false;
+  return plan.tensor.cp_mode == ContextMode::kRing || model.attention.window > 0;
 }
 
 std::int64_t context_bytes(const AttentionShape& shape, const ParallelPlan& plan,

@@ -352,9 +352,9 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
       lowered.attention.back() = attention_shape(part_of_model(own, shard), kinds[kind]);
     }
     const ContextShare share{.shape = lowered.attention.back(),
-                             .causal = own.causal,
-                             .window = own.window,
-                             .window_kind = own.window_kind,
+                             .causal = own.attention.causal,
+                             .window = own.attention.window,
+                             .window_kind = own.attention.window_kind,
                              .rank = role.context_rank};
     std::vector<OpExchange> exchanges;
     if (plan.splits_ffn()) {

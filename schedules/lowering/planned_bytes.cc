@@ -257,7 +257,7 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const 
       dense.layers[1 + block].trained += layers.blocks[layers.kind_of_block[block]].borrowed();
     }
     const std::size_t head = 1 + layers.kind_of_block.size();
-    if (model.tied_embeddings) dense.layers[head].trained += table;
+    if (model.embedding.tied) dense.layers[head].trained += table;
     for (std::size_t module = 0; module < layers.prediction.size(); ++module) {
       dense.layers[head + 3 * module + 1].trained += table;
       dense.layers[head + 3 * module + 3].trained += unembedding_parameters(layers);

@@ -36,7 +36,7 @@ void add_end(const ModelSpec& model, const LoweredModel& lowered, const Parallel
              StageChunk& chunk) {
   const ModelLayers& layers = lowered.layers;
   const std::int64_t table = table_of(layers);
-  add_unit(lowered.head, "head", chunk, {}, model.tied_embeddings ? table : 0);
+  add_unit(lowered.head, "head", chunk, {}, model.embedding.tied ? table : 0);
   for (std::size_t module = 0; module < lowered.prediction.size(); ++module) {
     const PredictionModule& layer = layers.prediction[module];
     add_unit(lowered.prediction[module].entry, layer.entry.name, chunk, {}, table);

@@ -34,10 +34,11 @@ void check_batch(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
                           std::to_string(plan.batch.microbatch_size),
                       plan.mesh.dp * plan.batch.microbatch_size);
   }
-  rules.require(model.learned_positions == 0 || plan.batch.sequence <= model.learned_positions,
+  rules.require(model.embedding.learned_positions == 0 ||
+                    plan.batch.sequence <= model.embedding.learned_positions,
                 "sequence",
                 "is " + std::to_string(plan.batch.sequence) + " tokens, but the model has " +
-                    std::to_string(model.learned_positions) + " learned positions");
+                    std::to_string(model.embedding.learned_positions) + " learned positions");
   if (plan.mesh.dp >= 1 && plan.mesh.pp >= 1 && plan.batch.microbatch_size >= 1) {
     // Estimates 25 ops per layer and micro-batch, and 50 bytes per op.
     const double passes =

@@ -94,14 +94,15 @@ void check_rounding(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
   rules.require(plan.kernels.fused_elementwise || acts, "fused_elementwise",
                 "is false, but nothing is rounded by blocks or kept narrow, and there are no "
                 "experts: true");
-  const bool has_passes = model.kind == ModelKind::kTransformer &&
-                          (model.norm == NormKind::kRms || model.gated_mlp || model.rotary);
+  const bool has_passes =
+      model.kind == ModelKind::kTransformer &&
+      (model.norms.kind == NormKind::kRms || model.mlp.gated || model.attention.rotary);
   rules.require(!plan.buffers.hold_logits || has_fp32_copy(plan.kernels.loss), "hold_logits",
                 "is true, but loss is " + std::string(name_of(plan.kernels.loss)) +
                     ", which has no fp32 copy of the logits: false, or separate or in_place");
   rules.require(!plan.kernels.eager_elementwise || has_passes, "eager_elementwise",
                 "is true, but the model has no RMS norm, rotation or gated MLP: false");
-  rules.require(!plan.kernels.eager_gate || (model.gated_mlp && !plan.kernels.eager_elementwise),
+  rules.require(!plan.kernels.eager_gate || (model.mlp.gated && !plan.kernels.eager_elementwise),
                 "eager_gate",
                 "is true, but the model has no gated MLP, or eager_elementwise is true: false");
   if (!plan.narrow.attention_result_bits) return;

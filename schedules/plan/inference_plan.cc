@@ -92,7 +92,7 @@ bool has(const ModelSpec& model, Mixer mixer) {
 }
 
 bool looks_ahead(const ModelSpec& model) {
-  return !model.causal || has(model, Mixer::kTwoSided);
+  return !model.attention.causal || has(model, Mixer::kTwoSided);
 }
 
 void check_expert_keys(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
@@ -189,12 +189,12 @@ void check_requests(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
   rules.require(
       plan.pass.prefill_context == 0 || plan.pass.prefill_tokens > 0, "prefill_context",
       "is " + std::to_string(plan.pass.prefill_context) + ", but there are no prefill_tokens");
-  const bool has_positions = model.learned_positions > 0;
+  const bool has_positions = model.embedding.learned_positions > 0;
   rules.require(!has_positions || std::max(plan.pass.context, plan.pass.prefill_context) <=
-                                      model.learned_positions,
+                                      model.embedding.learned_positions,
                 "context",
                 "is " + std::to_string(plan.pass.context) + " tokens, but the model has " +
-                    std::to_string(model.learned_positions) + " learned positions");
+                    std::to_string(model.embedding.learned_positions) + " learned positions");
   if (!check(model).empty() || model.kind != ModelKind::kTransformer) return;
   check_cache_split(plan, model, rules);
   check_prompt_parts(plan, model, rules);

@@ -64,9 +64,9 @@ constexpr const char* kJson = R"({
 void expect_small(const Experiment& experiment) {
   EXPECT_EQ(experiment.name, "small");
   EXPECT_EQ(experiment.model.layers, 4);
-  EXPECT_EQ(experiment.model.kv_heads, 8) << "as many as heads unless given";
-  EXPECT_EQ(experiment.model.head_dim, 64) << "hidden / heads unless given";
-  EXPECT_EQ(experiment.model.norm, NormKind::kLayer);
+  EXPECT_EQ(experiment.model.attention.kv_heads, 8) << "as many as heads unless given";
+  EXPECT_EQ(experiment.model.attention.head_dim, 64) << "hidden / heads unless given";
+  EXPECT_EQ(experiment.model.norms.kind, NormKind::kLayer);
   const ChipSpec& chip = experiment.cluster.chip;
   EXPECT_EQ(chip.peak_of(DataType::kBf16), 100_TFLOPS);
   EXPECT_EQ(chip.peak_of(DataType::kFp32), 10_TFLOPS);

@@ -47,11 +47,9 @@ ModelSpec made_up(std::int64_t layers, std::int64_t hidden, std::int64_t interme
   return {.name = "made up",
           .layers = layers,
           .hidden = hidden,
-          .intermediate = intermediate,
-          .heads = heads,
-          .kv_heads = kv_heads,
-          .head_dim = head_dim,
-          .vocabulary = vocabulary};
+          .attention = {.heads = heads, .kv_heads = kv_heads, .head_dim = head_dim},
+          .mlp = {.width = intermediate},
+          .embedding = {.vocabulary = vocabulary}};
 }
 
 double parameters_of(const ModelSpec& model, const std::function<bool(const LayerOp&)>& counts) {
@@ -68,7 +66,7 @@ bool is_named(const LayerOp& op, std::initializer_list<std::string_view> names) 
 
 // Counts matrices only, because the documents leave norms out.
 double matrices(const ModelSpec& model) {
-  const std::int64_t table = model.tied_embeddings ? 0 : model.vocabulary * model.hidden;
+  const std::int64_t table = model.embedding.tied ? 0 : model.embedding.vocabulary * model.hidden;
   return number(matmul_parameter_count(model) + table);
 }
 
@@ -132,9 +130,9 @@ ModelSpec book_model() {
 // One layer of GPT-3's kind with h = 8192, a = 64 and s = 4096, not fused, with dropout.
 double korthikanti(std::int64_t tensor, bool sequence_parallel, bool selective) {
   ModelSpec model = made_up(1, 8192, 32'768, 64, 64, 128, 51'200);
-  model.learned_positions = 4096;
-  model.gated_mlp = false;
-  model.norm = NormKind::kLayer;
+  model.embedding.learned_positions = 4096;
+  model.mlp.gated = false;
+  model.norms.kind = NormKind::kLayer;
   model.dropout = true;
   const Layer block = build_layers(model, {.sequence_length = 4096,
                                            .tensor = tensor,
@@ -218,12 +216,12 @@ const std::map<std::string, CaseByCode>& cases_by_code() {
   }();
   static const ModelSpec section7 = [] {
     ModelSpec model = made_up(64, 4096, 16'384, 32, 8, 256, 32'128);
-    model.tied_embeddings = true;
+    model.embedding.tied = true;
     return model;
   }();
   static const double deepseek = [] {
     const ModelSpec model = model_named("deepseek-v3");
-    return number(active_parameter_count(model) - model.vocabulary * model.hidden);
+    return number(active_parameter_count(model) - model.embedding.vocabulary * model.hidden);
   }();
   static const std::map<std::string, CaseByCode> cases = {
       {"D01", {[] { return matrices(llama70); }}},
@@ -264,14 +262,14 @@ const std::map<std::string, CaseByCode>& cases_by_code() {
         kOwn}},
       {"D18", {[] {
          ModelSpec model = made_up(1, 4096, 16'384, 32, 32, 128, 100);
-         model.causal = false;
+         model.attention.causal = false;
          return tokens_of_equal_work(model, [](const LayerOp& op) {
            return is_named(op, {"qkv_projection", "out_projection"});
          });
        }}},
       {"D19", {[] {
          ModelSpec model = made_up(1, 8192, 32'768, 64, 64, 128, 100);
-         model.causal = false;
+         model.attention.causal = false;
          return tokens_of_equal_work(model,
                                      [](const LayerOp& op) { return op.name != "attention"; });
        }}},

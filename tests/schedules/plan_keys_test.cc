@@ -43,7 +43,7 @@ ModelSpec mlp_stack() {
           .kind = ModelKind::kMlpStack,
           .layers = 8,
           .hidden = 512,
-          .intermediate = 1024};
+          .mlp = {.width = 1024}};
 }
 
 struct Case {

@@ -27,8 +27,8 @@ constexpr auto kActivations = static_cast<std::size_t>(MemoryCategory::kActivati
 
 ModelSpec with_everything() {
   ModelSpec model = named("latent attention and shared experts");
-  model.kv_heads = 8;
-  model.head_dim = 48;
+  model.attention.kv_heads = 8;
+  model.attention.head_dim = 48;
   model.latent = {.q_rank = 96, .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .v_dim = 24};
   model.experts = {.routed = 8,
                    .per_token = 2,
@@ -55,10 +55,10 @@ std::vector<ModelSpec> kinds() {
   models.push_back(named("parallel branches"));
   models.back().parallel_branches = true;
   models.push_back(named("post-norms, norms of q and k"));
-  models.back().post_norms = models.back().qk_norm = true;
+  models.back().norms.post = models.back().attention.qk_norm = true;
   models.push_back(named("dropout"));
   models.back().dropout = true;
-  models.back().gated_mlp = false;
+  models.back().mlp.gated = false;
   return models;
 }
 
@@ -255,8 +255,8 @@ TEST(RecomputeTest, AlternateKeepsEverySecondMatmul) {
 TEST(RecomputeTest, AlternateFreesWhatItKeeps) {
   for (const std::int64_t kv_heads : {1, 2, 4, 8}) {
     ModelSpec model = named("norms of q and k");
-    model.qk_norm = true;
-    model.kv_heads = kv_heads;
+    model.attention.qk_norm = true;
+    model.attention.kv_heads = kv_heads;
     for (const std::int64_t tp : {1, 2, 4}) {
       ParallelPlan plan = plan_of(tp, 1, 2, 0);
       plan.recomputing.kind = Recompute::kAlternate;
@@ -398,7 +398,7 @@ TEST(RecomputeTest, ExpertsRunAgainBehindATwoLevelDispatch) {
   plan.recomputing.kind = Recompute::kNone;
   const auto expert = static_cast<std::size_t>(Axis::kExpert);
   ModelSpec with_norms = with_everything();  // norms that read and keep what comes back
-  with_norms.post_norms = true;
+  with_norms.norms.post = true;
   for (const ModelSpec& model : {with_everything(), with_norms}) {
     const SimulationResult none = run(model, plan);
     for (const ParallelPlan& way : ways(model, plan)) run(model, way);

@@ -29,7 +29,7 @@ TEST(AccumulationTest, SumsTakeKernelsOfTheirOwn) {
 // The head of tied embeddings writes its gradient in 16 bits too; the sums are the embedding's.
 TEST(AccumulationTest, TiedHeadsHaveNoSumsOfTheirOwn) {
   ModelSpec model = llama3_8b();
-  model.tied_embeddings = true;
+  model.embedding.tied = true;
   const ModelLayers apart =
       with_separate_accumulation(build_layers(model, {.sequence_length = 1024}));
   const LayerOp& head = op_named(apart.head, "unembedding");

@@ -144,7 +144,7 @@ TEST(ExpertsTest, SharedExpertsHaveTheBiasesOfTheMlp) {
   ModelSpec model = mixtral_8x7b();
   model.experts.shared_intermediate = 1024;
   const ModelLayers plain = build_layers(model, {.sequence_length = 256});
-  model.mlp_bias = true;
+  model.mlp.bias = true;
   const ModelLayers biased = build_layers(model, {.sequence_length = 256});
   const auto parameters = [](const ModelLayers& layers, std::string_view name) {
     return std::ranges::find(layers.block(0).ops, name, text_of_op)->parameters;

@@ -25,11 +25,9 @@ ModelSpec latent() {
       .name = "latent",
       .layers = 61,
       .hidden = 7168,
-      .intermediate = 18432,
-      .heads = 128,
-      .kv_heads = 128,
-      .head_dim = 192,
-      .vocabulary = 129280,
+      .attention = {.heads = 128, .kv_heads = 128, .head_dim = 192},
+      .mlp = {.width = 18432},
+      .embedding = {.vocabulary = 129280},
       .latent = {.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128}};
 }
 
@@ -180,7 +178,7 @@ TEST(InferenceTest, ACacheHasKeysAndValuesOrLatents) {
 
 TEST(InferenceTest, ALayerWithAWindowKeepsNoMoreThanThat) {
   ModelSpec model = llama3_70b();
-  model.window = 1024;
+  model.attention.window = 1024;
   model.mixer_pattern = "LG";
   ASSERT_EQ(check(model), std::vector<Problem>{});
   const auto of = [&](Mixer mixer, std::int64_t tokens) {

@@ -254,7 +254,7 @@ TEST(LayersTest, ShardsHoldTheParametersOnceAndTheNormsEach) {
 
 TEST(LayersTest, ColumnBiasesAreDividedAndRowBiasesReplicated) {
   ModelSpec model = gpt3_175b();
-  model.vocabulary = 51200;  // a multiple of 8
+  model.embedding.vocabulary = 51200;  // a multiple of 8
   const std::int64_t h = 12288;
   // Replicated: 2 norms of 2 h and 2 row biases of h a block, the final norm, the positions.
   const std::int64_t replicated = 96 * 6 * h + 2 * h + 2048 * h;

@@ -15,7 +15,7 @@ ModelSpec stack() {
           .kind = ModelKind::kMlpStack,
           .layers = 3,
           .hidden = 64,
-          .intermediate = 256};
+          .mlp = {.width = 256}};
 }
 
 double flops(const std::vector<Kernel>& kernels) {
@@ -80,8 +80,8 @@ TEST(MlpStackTest, ModelFlopsAreSixAParameterAndToken) {
 
 TEST(MlpStackTest, WhatItDoesNotHaveIsRefused) {
   ModelSpec model = stack();
-  model.heads = 8;
-  model.vocabulary = 1000;
+  model.attention.heads = 8;
+  model.embedding.vocabulary = 1000;
   model.hidden = 0;
   const std::vector<Problem> problems = check(model);
   ASSERT_EQ(problems.size(), 3U);

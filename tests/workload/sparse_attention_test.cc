@@ -20,11 +20,9 @@ ModelSpec sparse(std::int64_t layers = 1) {
       .name = "sparse",
       .layers = layers,
       .hidden = 7168,
-      .intermediate = 18432,
-      .heads = 128,
-      .kv_heads = 128,
-      .head_dim = 192,
-      .vocabulary = 129280,
+      .attention = {.heads = 128, .kv_heads = 128, .head_dim = 192},
+      .mlp = {.width = 18432},
+      .embedding = {.vocabulary = 129280},
       .latent = {.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128}};
   model.mixer_pattern = "I";
   model.indexer = {.heads = 64, .head_dim = 128, .top_k = 2048};

@@ -16,8 +16,9 @@ namespace {
 // mamba2-2.7b (state-spaces/mamba2-2.7b): 64 layers of width 2,560, inner width 5,120 in 80 heads
 // of 64, state 128, 1 group, 4 taps, no MLP.
 ModelSpec mamba2() {
-  ModelSpec model{.name = "mamba2-2.7b", .layers = 64, .hidden = 2560, .vocabulary = 50288};
-  model.tied_embeddings = true;
+  ModelSpec model{
+      .name = "mamba2-2.7b", .layers = 64, .hidden = 2560, .embedding = {.vocabulary = 50288}};
+  model.embedding.tied = true;
   model.mixer_pattern = "S";
   model.mlp_pattern = "-";
   model.state = {.kind = StateKind::kMamba2,
@@ -35,13 +36,11 @@ ModelSpec gated_delta() {
   ModelSpec model{.name = "delta",
                   .layers = 4,
                   .hidden = 2048,
-                  .intermediate = 5120,
-                  .heads = 16,
-                  .kv_heads = 2,
-                  .head_dim = 256,
-                  .vocabulary = 151936};
+                  .attention = {.heads = 16, .kv_heads = 2, .head_dim = 256},
+                  .mlp = {.width = 5120},
+                  .embedding = {.vocabulary = 151936}};
   model.mixer_pattern = "SSSG";
-  model.attention_gate = AttentionGate::kValue;
+  model.attention.gate = AttentionGate::kValue;
   model.state = {.kind = StateKind::kGatedDelta,
                  .heads = 32,
                  .groups = 16,

@@ -92,11 +92,9 @@ ModelSpec deepseek() {
       .name = "deepseek-v3",
       .layers = 61,
       .hidden = 7168,
-      .intermediate = 18432,
-      .heads = 128,
-      .kv_heads = 128,
-      .head_dim = 192,
-      .vocabulary = 129280,
+      .attention = {.heads = 128, .kv_heads = 128, .head_dim = 192},
+      .mlp = {.width = 18432},
+      .embedding = {.vocabulary = 129280},
       .latent = {.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128},
       .experts = {.routed = 256,
                   .per_token = 8,
@@ -162,7 +160,7 @@ TEST(ParallelBranchesTest, ShareANormAndARunOfTensorOps) {
 
 TEST(PostNormsTest, StandBeforeTheAdditions) {
   ModelSpec model = llama3_8b();
-  model.post_norms = true;
+  model.norms.post = true;
   const Layer block = build_layers(model, {.sequence_length = 64}).block(0);
   EXPECT_EQ(regions_of(block), "STTTTSSSTTTSS");
   EXPECT_EQ(
@@ -172,7 +170,7 @@ TEST(PostNormsTest, StandBeforeTheAdditions) {
 
 TEST(WindowTest, LocalLayersComputeTheirOwnPairs) {
   ModelSpec model = llama3_8b();
-  model.window = 512;
+  model.attention.window = 512;
   model.mixer_pattern = "LG";
   const ModelLayers layers = build_layers(model, {.sequence_length = 4096});
   ASSERT_EQ(layers.blocks.size(), 2U);
@@ -184,7 +182,7 @@ TEST(WindowTest, LocalLayersComputeTheirOwnPairs) {
 
 TEST(EncoderTest, LooksAtEveryPair) {
   ModelSpec encoder = gpt3_175b();
-  encoder.causal = false;
+  encoder.attention.causal = false;
   const auto flops = [](const ModelSpec& model) {
     return op_named(build_layers(model, {.sequence_length = 512}).block(0), "attention")
         .forward.front()

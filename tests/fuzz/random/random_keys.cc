@@ -77,10 +77,11 @@ bool takes_width(const ModelSpec& model, const ParallelPlan& plan) {
   return plan.tensor.sequence_parallel && model.experts.routed == 0 && model.latent.kv_rank == 0 &&
          model.prediction_modules == 0 && plan.pieces.tensor_chunks == 1 &&
          plan.pieces.tensor_pieces == 1 && !plan.pieces.overlap_tensor &&
-         (plan.is_inference() || model.kv_heads % plan.mesh.tp == 0) && model.state.heads == 0 &&
-         model.indexer.heads == 0 && model.local == LocalSpec{} && !model.qk_norm_whole &&
-         model.attention_gate == AttentionGate::kNone && model.query_rank == 0 &&
-         model.mixer_pattern.find('X') == std::string::npos && !model.parallel_norms &&
+         (plan.is_inference() || model.attention.kv_heads % plan.mesh.tp == 0) &&
+         model.state.heads == 0 && model.indexer.heads == 0 && model.local == LocalSpec{} &&
+         !model.attention.qk_norm_whole && model.attention.gate == AttentionGate::kNone &&
+         model.attention.query_rank == 0 && model.mixer_pattern.find('X') == std::string::npos &&
+         !model.norms.parallel &&
          (plan.recomputing.kind == Recompute::kNone || plan.recomputing.kind == Recompute::kFull);
 }
 
@@ -250,7 +251,7 @@ bool may_be_frozen(const RandomJob& job) {
   const bool table_in_one_place = plan.mesh.pp == 1 && plan.state.zero < 3;
   return is_transformer(job) && job.model.prediction_modules == 0 &&
          plan.pieces.tensor_chunks == 1 && plan.pieces.tensor_pieces == 1 &&
-         plan.tensor.tensor_width == 1 && (!job.model.tied_embeddings || table_in_one_place);
+         plan.tensor.tensor_width == 1 && (!job.model.embedding.tied || table_in_one_place);
 }
 
 bool may_be_packed(const RandomJob& job) {
@@ -289,10 +290,10 @@ void choose_types(Choices& choices, const RandomCluster& cluster, RandomJob& job
   plan.buffers.copy_inputs =
       plan.mesh.tp > 1 && !plan.tensor.sequence_parallel && choices.one_in(4);
   plan.buffers.gradient_placeholders = choices.one_in(6);
-  if (is_transformer(job) && (job.model.norm == NormKind::kRms || job.model.gated_mlp)) {
+  if (is_transformer(job) && (job.model.norms.kind == NormKind::kRms || job.model.mlp.gated)) {
     plan.kernels.eager_elementwise = choices.one_in(6);
     plan.kernels.eager_gate =
-        job.model.gated_mlp && !plan.kernels.eager_elementwise && choices.one_in(6);
+        job.model.mlp.gated && !plan.kernels.eager_elementwise && choices.one_in(6);
   }
   if (may_be_frozen(job) && choices.one_in(6)) {
     plan.training.lora_rank = choices.pick({4, 16, 64});
@@ -391,9 +392,10 @@ void choose_inference(Choices& choices, const RandomCluster& cluster, RandomJob&
   plan.precision.type = trained.precision.type;
   if (choices.one_in(3)) plan.pass.cache_type = DataType::kFp8;
   plan.batch.global_batch = plan.mesh.dp * choices.between(1, 9);
-  const std::int64_t longest = job.model.learned_positions > 0
-                                   ? std::min<std::int64_t>(job.model.learned_positions, 512)
-                                   : 512;
+  const std::int64_t longest =
+      job.model.embedding.learned_positions > 0
+          ? std::min<std::int64_t>(job.model.embedding.learned_positions, 512)
+          : 512;
   const bool decodes = plan.pass.inference == Inference::kDecode;
   plan.batch.sequence = decodes ? choices.pick({1, 1, 2, 5}) : choices.between(1, longest / 2);
   if (divides)

@@ -42,7 +42,7 @@ LayerOp rope(const Part& part, const QkvWidths& widths) {
   op.input_gradient = {rotation};
   op.input = part.size(part.tokens * widths.all());
   op.passed_on = op.input - part.size(elements);
-  op.backward_workspace = 2 * part.size(elements);
+  op.workspace.backward = 2 * part.size(elements);
   return op;
 }
 
@@ -52,9 +52,9 @@ LayerOp qk_norm(const Part& part, const QkvWidths& widths) {
   const std::int64_t elements = part.tokens * widths.rotated();
   LayerOp op{.name = "qk_norm", .region = Region::kTensor};
   const std::int64_t scales_of_a_head = (widths.keys > 0 ? 2 : 1) * model.attention.head_dim;
-  op.parameters = model.attention.qk_norm_whole ? widths.rotated() : scales_of_a_head;
+  op.parameters.own = model.attention.qk_norm_whole ? widths.rotated() : scales_of_a_head;
   make_rms_norm(part, elements, op);
-  if (model.attention.qk_norm_whole && part.shard.tensor > 1) op.summed_values_per_token = 2;
+  if (model.attention.qk_norm_whole && part.shard.tensor > 1) op.tensor.summed_values_per_token = 2;
   op.input = part.size(part.tokens * widths.all());
   op.passed_on = op.input - part.size(elements);
   return op;
@@ -74,13 +74,14 @@ std::vector<LayerOp> narrow_queries(const Part& part, const QkvWidths& widths) {
   LayerOp down = project_own(
       part, {.name = "query_projection", .inputs = part.hidden(), .outputs = rank, .narrow = true});
   down.input = part.own_stream();  // qkv_projection keeps it
-  LayerOp scale{.name = "query_norm", .parameters = rank};
+  LayerOp scale{.name = "query_norm", .parameters = {.own = rank}};
   make_rms_norm(part, part.own_tokens * rank, scale);
   LayerOp up = project_gathered(part, {.name = "query_up_projection",
                                        .inputs = rank,
                                        .outputs = widths.queries + widths.gate,
                                        .narrow = true});
-  up.crossing = part.tokens * (rank + part.hidden()) * size_of(part.shard.types.communication);
+  up.tensor.crossing =
+      part.tokens * (rank + part.hidden()) * size_of(part.shard.types.communication);
   LayerOp keys =
       project_gathered(part, {.name = "qkv_projection",
                               .inputs = part.hidden(),
@@ -88,7 +89,7 @@ std::vector<LayerOp> narrow_queries(const Part& part, const QkvWidths& widths) {
                               .bias = part.model.attention.bias || part.model.attention.qkv_bias,
                               .narrow = true});
   keys.reads = {"attention_norm"};
-  keys.regathers_input = false;  // gathered with the queries' vector
+  keys.tensor.regathers_input = false;  // gathered with the queries' vector
   std::vector<LayerOp> ops = {std::move(down), std::move(scale), std::move(up), std::move(keys)};
   const std::size_t next = ops.size();
   add_norm_and_rope(part, widths, ops);
@@ -112,14 +113,15 @@ std::vector<LayerOp> projections(const Part& part, const BlockKind& kind) {
     if (width > 0) ops.back().columns.push_back(width);
   }
   if (kind.mixer == Mixer::kShared) {
-    ops.back().crossing = part.tokens * inputs * size_of(part.shard.types.communication);
+    ops.back().tensor.crossing = part.tokens * inputs * size_of(part.shard.types.communication);
   }
   if (model.norms.parallel) {
     ops.back().reads = {"norm"};
     // The MLP's input, another norm's output, is gathered with it.
-    ops.back().crossing = 2 * part.tokens * part.hidden() * size_of(part.shard.types.communication);
+    ops.back().tensor.crossing =
+        2 * part.tokens * part.hidden() * size_of(part.shard.types.communication);
   } else if (model.parallel_branches) {
-    ops.back().regathers_input = false;  // the MLP gathers it again
+    ops.back().tensor.regathers_input = false;  // the MLP gathers it again
   }
   add_norm_and_rope(part, widths, ops);
   return ops;
@@ -139,8 +141,8 @@ LayerOp attention_gate(const Part& part) {
   op.reads = {"attention",
               part.model.latent.kv_rank > 0 ? OpName("gate_projection") : OpName("qkv_projection")};
   op.input = part.size(elements) + gates;
-  op.saved = op.saved_inside = gates;
-  op.backward_workspace = 2 * (part.size(elements) + gates);
+  op.saved.total = op.saved.inside = gates;
+  op.workspace.backward = 2 * (part.size(elements) + gates);
   return op;
 }
 
@@ -173,19 +175,19 @@ LayerOp fused(const Part& part, const AttentionShape& shape) {
   op.forward = {in_documents(attention_forward("attention", type, shape), document)};
   op.input_gradient = {in_documents(attention_backward("attention", type, shape), document)};
   keep_input(op, inputs);
-  op.saved_result = output;
+  op.saved.result = output;
   if (part.shard.types.attention_result_bits) {
     const std::int64_t values = part.tokens * shape.heads * shape.v_dim;
-    op.saved_result = kept_result(part, values);
+    op.saved.result = kept_result(part, values);
     op.again = op.forward;
-    op.forward.push_back(rounding("round_result", type, values, output, op.saved_result));
+    op.forward.push_back(rounding("round_result", type, values, output, op.saved.result));
     Kernel widen = part.elementwise("widen_result", {.elements = values, .reads = 0});
-    widen.read = op.saved_result;
+    widen.read = op.saved.result;
     op.input_gradient.insert(op.input_gradient.begin(), widen);
   }
-  op.saved_inside = log_sum_exp_size(shape);
-  op.saved += op.saved_result + op.saved_inside;
-  op.backward_workspace = inputs + output;
+  op.saved.inside = log_sum_exp_size(shape);
+  op.saved.total += op.saved.result + op.saved.inside;
+  op.workspace.backward = inputs + output;
   return op;
 }
 
@@ -222,11 +224,11 @@ LayerOp unfused(const Part& part, const AttentionShape& shape) {
                            {softmax_gradient, product("attention_scores", m, shape.qk_dim, n),
                             product("attention_scores", n, shape.qk_dim, m)});
   keep_input(op, inputs);
-  op.saved_result = output;
-  op.saved_inside = kept;
-  op.saved += op.saved_result + op.saved_inside;
-  op.forward_workspace = part.size(scores);  // the scores before the softmax
-  op.backward_workspace = inputs + output + 2 * part.size(scores);
+  op.saved.result = output;
+  op.saved.inside = kept;
+  op.saved.total += op.saved.result + op.saved.inside;
+  op.workspace.forward = part.size(scores);  // the scores before the softmax
+  op.workspace.backward = inputs + output + 2 * part.size(scores);
   return op;
 }
 
@@ -235,8 +237,8 @@ void share_keys(const Part& part, LayerOp& op) {
   const ModelSpec& model = part.model;
   const std::int64_t values =
       part.tokens * part.kv_heads * (model.attention.head_dim + model.v_dim());
-  op.saved -= part.size(values);
-  op.saved_input -= part.size(values);
+  op.saved.total -= part.size(values);
+  op.saved.input -= part.size(values);
   op.input_gradient.push_back(
       part.elementwise("add_gradients", {.elements = values, .reads = 2, .flops = 1}));
 }
@@ -245,7 +247,7 @@ void share_keys(const Part& part, LayerOp& op) {
 
 LayerOp attention(const Part& part, const AttentionShape& shape) {
   LayerOp op = part.shard.fused_attention ? fused(part, shape) : unfused(part, shape);
-  if (part.model.attention.sinks) op.parameters = part.heads;
+  if (part.model.attention.sinks) op.parameters.own = part.heads;
   return op;
 }
 
@@ -287,8 +289,8 @@ LayerOp attention_of_kind(const Part& part, const BlockKind& kind) {
   } else if (kind.shares) {
     share_keys(part, op);
   } else if (kind.lends && kind.mixer != Mixer::kTwoSided) {
-    op.lent = part.size(part.tokens * part.kv_heads *
-                        (part.model.attention.head_dim + part.model.v_dim()));
+    op.saved.lent = part.size(part.tokens * part.kv_heads *
+                              (part.model.attention.head_dim + part.model.v_dim()));
   }
   return op;
 }

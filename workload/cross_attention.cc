@@ -15,7 +15,7 @@ LayerOp keys_and_values(const Part& part) {
                               .outputs = part.kv_heads * (model.attention.head_dim + model.v_dim()),
                               .bias = model.attention.bias || model.attention.qkv_bias,
                               .narrow = true});
-  op.saved = op.saved_input = Bytes(0);  // the last layer of the encoder keeps it
+  op.saved.total = op.saved.input = Bytes(0);  // the last layer of the encoder keeps it
   op.reads = {"cross_norm"};
   // Each layer adds its gradient of the encoder's result to that of the layers behind it.
   op.input_gradient.push_back(part.elementwise(
@@ -35,10 +35,11 @@ std::vector<LayerOp> cross_attention_branch(const Part& part) {
                               .bias = model.attention.bias || model.attention.qkv_bias,
                               .narrow = true});
   // The encoder's tokens are gathered with the decoder's.
-  queries.crossing = 2 * part.tokens * part.hidden() * size_of(part.shard.types.communication);
+  queries.tensor.crossing =
+      2 * part.tokens * part.hidden() * size_of(part.shard.types.communication);
   ops.push_back(std::move(queries));
   ops.push_back(keys_and_values(part));
-  ops.back().regathers_input = false;  // the queries' projection gathers both
+  ops.back().tensor.regathers_input = false;  // the queries' projection gathers both
   LayerOp attend = attention(part, attention_shape(part, {.mixer = Mixer::kTwoSided}));
   attend.name = "cross_attention";
   attend.reads = {"cross_query_projection", "cross_key_value_projection"};

@@ -130,7 +130,7 @@ void launch_one_by_one(LayerOp& op, DataType type) {
   if (op.input_gradient.empty() || matrices == 1) return;
   Kernel sum = op.input_gradient.front();
   sum = {.name = sum.name, .kind = KernelKind::kElementwise, .type = type};
-  const std::int64_t elements = op.saved_input.value() / size_of(type).value();
+  const std::int64_t elements = op.saved.input.value() / size_of(type).value();
   sum.flops = Flops(static_cast<double>(elements));
   sum.read = 2 * bytes_of(elements, type);
   sum.written = bytes_of(elements, type);
@@ -148,8 +148,8 @@ void make_eager(LayerOp& op, const ModelSpec& model, DataType type, EagerKernels
   if (type == DataType::kFp32) return;  // a cast to fp32 copies nothing
   const Bytes kept = eager->kept_narrow * bytes_of(elements, type) +
                      eager->kept_wide * (elements * size_of(DataType::kFp32));
-  op.saved += kept;
-  op.saved_inside += kept;
+  op.saved.total += kept;
+  op.saved.inside += kept;
 }
 
 void make_eager(Layer& layer, const ModelSpec& model, DataType type, EagerKernels which) {
@@ -162,12 +162,12 @@ void copy_inputs(LayerOp& op, DataType type) {
                           op.name.module() == OpModule::kLatentUp;
   if (op.region != Region::kTensor || weights_matmul(op) == nullptr || !by_columns) return;
   const auto copies = static_cast<std::int64_t>(std::max<std::size_t>(1, op.columns.size()));
-  const std::int64_t elements = op.saved_input.value() / size_of(type).value();
+  const std::int64_t elements = op.saved.input.value() / size_of(type).value();
   Kernel copy{.name = "copy_input", .kind = KernelKind::kElementwise, .type = type};
   copy.read = copy.written = bytes_of(elements, type);
   for (std::int64_t i = 0; i < copies; ++i) op.forward.push_back(copy);
-  op.saved += (copies - 1) * op.saved_input;
-  op.saved_inside += (copies - 1) * op.saved_input;
+  op.saved.total += (copies - 1) * op.saved.input;
+  op.saved.inside += (copies - 1) * op.saved.input;
 }
 
 }  // namespace

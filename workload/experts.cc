@@ -75,12 +75,12 @@ LayerOp router(const Part& part) {
   op.reads = {"mlp_norm"};
   op.input = part.own_stream();
   if (spec.shared_intermediate == 0) keep_input(op, part.own_stream());
-  op.saved_inside =
+  op.saved.inside =
       scores * size_of(DataType::kFp32) + Bytes(part.own_tokens * spec.per_token * kChoiceBytes);
   if (copied_by_receiver(part)) {
-    op.saved_inside += Bytes(part.own_tokens * spec.per_token * kPlaceBytes);
+    op.saved.inside += Bytes(part.own_tokens * spec.per_token * kPlaceBytes);
   }
-  op.saved += op.saved_inside;
+  op.saved.total += op.saved.inside;
   return op;
 }
 
@@ -161,13 +161,13 @@ LayerOp permute(const Part& part) {
     const MaskProduct mask(part);
     op.forward.push_back(mask.copying());
     op.input_gradient = {mask.adding()};
-    op.saved = op.saved_inside = mask.size();
+    op.saved.total = op.saved.inside = mask.size();
   } else {
     op.forward.push_back(copy_rows(part, part.own_tokens, copies));
     op.input_gradient = {sum_copies(part, copies, part.own_tokens)};
   }
-  op.forward_workspace = copies * token_width(part) * size_of(part.shard.types.dispatch);
-  op.backward_workspace = part.size(copies * token_width(part)) + own_tokens_size(part);
+  op.workspace.forward = copies * token_width(part) * size_of(part.shard.types.dispatch);
+  op.workspace.backward = part.size(copies * token_width(part)) + own_tokens_size(part);
   return op;
 }
 
@@ -180,10 +180,10 @@ LayerOp unpermute(const Part& part) {
   }
   if (copied_by_receiver(part)) {
     op.input = own_tokens_size(part);
-    op.backward_workspace = own_tokens_size(part);
+    op.workspace.backward = own_tokens_size(part);
     return op;
   }
-  op.saved = op.saved_inside = Bytes(copies * kPlaceBytes);
+  op.saved.total = op.saved.inside = Bytes(copies * kPlaceBytes);
   if (part.shard.mask_dispatch) {
     const MaskProduct mask(part);
     op.forward = {mask.adding()};
@@ -191,16 +191,16 @@ LayerOp unpermute(const Part& part) {
     op.input_gradient.push_back(mask.mask_gradient());
     // The gradient of the router's weights reads the results; the mask alone is made again.
     op.again = {mask.making()};
-    op.saved_input = part.size(copies * token_width(part));
-    op.saved_inside = mask.size();
-    op.saved = op.saved_input + op.saved_inside;
+    op.saved.input = part.size(copies * token_width(part));
+    op.saved.inside = mask.size();
+    op.saved.total = op.saved.input + op.saved.inside;
   } else {
     op.forward = {sum_copies(part, copies, part.own_tokens)};
     op.input_gradient.push_back(copy_rows(part, part.own_tokens, copies));
   }
   op.input = part.size(copies * token_width(part));
-  op.forward_workspace = part.size(copies * token_width(part));
-  op.backward_workspace = op.forward_workspace + own_tokens_size(part);
+  op.workspace.forward = part.size(copies * token_width(part));
+  op.workspace.backward = op.workspace.forward + own_tokens_size(part);
   return op;
 }
 
@@ -291,34 +291,34 @@ LayerOp project_grouped(const Part& part, const ExpertPart& mine,
               op);
   multiply(part, Product::kWeightGradient, name, shape, op.weight_gradient);
   keep_input(op, part.operand_size(rows * inputs));
-  op.backward_workspace = part.size(rows * (inputs + outputs));
-  op.parameters = mine.experts * inputs * outputs;
+  op.workspace.backward = part.size(rows * (inputs + outputs));
+  op.parameters.own = mine.experts * inputs * outputs;
   if (part.model.mlp.bias) {
     const std::int64_t biases = mine.experts * outputs;
     op.forward.back().read += part.size(biases);
     op.weight_gradient.push_back(part.elementwise(
         "bias_gradient",
         {.elements = rows * outputs, .writes = 0, .flops = 1, .accumulated = biases}));
-    op.parameters += biases;
+    op.parameters.own += biases;
   }
   if (arrives && sorts) {
     op.input_gradient.push_back(sort_copies(rows, inputs, types.activations));
-    op.forward_workspace = part.scaled_size(rows * inputs, types.dispatch);
+    op.workspace.forward = part.scaled_size(rows * inputs, types.dispatch);
   }
   if (returns && sorts) {
     op.forward.push_back(sort_copies(rows, outputs, types.activations));
-    op.forward_workspace = 2 * part.size(rows * outputs);
+    op.workspace.forward = 2 * part.size(rows * outputs);
   }
   if (!copied_by_receiver(part)) return op;
   if (arrives) {
     op.input_gradient.push_back(sum_copies(part, rows, tokens));
-    op.forward_workspace = part.scaled_size(tokens * inputs, types.dispatch);
-    op.backward_workspace += part.size(tokens * inputs);
+    op.workspace.forward = part.scaled_size(tokens * inputs, types.dispatch);
+    op.workspace.backward += part.size(tokens * inputs);
   }
   if (returns) {
     op.forward.push_back(sum_copies(part, rows, tokens));
-    op.forward_workspace = part.size((rows + tokens) * outputs);
-    op.backward_workspace += part.scaled_size(tokens * outputs, types.dispatch);
+    op.workspace.forward = part.size((rows + tokens) * outputs);
+    op.workspace.backward += part.scaled_size(tokens * outputs, types.dispatch);
   }
   return op;
 }
@@ -353,7 +353,7 @@ void add_shared_experts(const Part& part, std::vector<LayerOp>& ops) {
                                         .outputs = part.hidden(),
                                         .narrow = true});
   keep_input(down, part.operand_size(part.tokens * width));
-  if (part.model.mlp.bias) down.parameters += part.hidden();
+  if (part.model.mlp.bias) down.parameters.own += part.hidden();
   ops.push_back(std::move(down));
   if (part.model.experts.shared_gate) ops.push_back(shared_gate(part));
 }

@@ -37,9 +37,9 @@ void make_in_passes(const Part& part, const std::vector<Pass>& forward,
   const std::int64_t logits = part.tokens * part.vocabulary;
   for (const Pass& pass : forward) op.forward.push_back(pass_over(op.name, logits, pass));
   for (const Pass& pass : backward) op.input_gradient.push_back(pass_over(op.name, logits, pass));
-  op.saved = Bytes(logits * memory.kept);
-  op.forward_workspace = Bytes(logits * memory.forward_workspace);
-  op.backward_workspace = Bytes(logits * memory.backward_workspace);
+  op.saved.total = Bytes(logits * memory.kept);
+  op.workspace.forward = Bytes(logits * memory.forward_workspace);
+  op.workspace.backward = Bytes(logits * memory.backward_workspace);
 }
 
 // PyTorch's forward: an fp32 copy of logits of `t` bytes, and log-softmax, one kernel that reads
@@ -59,11 +59,11 @@ LayerOp cross_entropy(const Part& part) {
     case LossKernels::kFused:
       op.forward = {part.elementwise(op.name, {.elements = logits, .writes = 0, .flops = 5})};
       op.input_gradient = {part.elementwise(op.name, {.elements = logits, .flops = 4})};
-      op.saved = part.size(logits) + statistic;  // and the largest logit
+      op.saved.total = part.size(logits) + statistic;  // and the largest logit
       break;
     case LossKernels::kChunked:
       op.forward = {part.elementwise(op.name, {.elements = logits, .flops = 9})};
-      op.saved = part.own_stream();
+      op.saved.total = part.own_stream();
       break;
     case LossKernels::kInPlace:
       // The passes: copy, largest, difference, exponential, sum, quotient; then product, rounding.
@@ -89,15 +89,15 @@ LayerOp cross_entropy(const Part& part) {
   }
   if (part.shard.hold_logits) {
     // The block of the rounded logits is then that of their gradient.
-    op.forward_workspace = std::max(op.forward_workspace, Bytes(logits * 4));
-    op.backward_workspace += Bytes(logits * (4 - t));
+    op.workspace.forward = std::max(op.workspace.forward, Bytes(logits * 4));
+    op.workspace.backward += Bytes(logits * (4 - t));
   }
   op.forward.front().read += targets;
   op.forward.front().written += reduced * statistic;
   if (!op.input_gradient.empty()) op.input_gradient.front().read += 2 * statistic + targets;
-  op.saved += statistic + targets;
-  op.forward_workspace += reduced * statistic;
-  op.reduced_values_per_token = reduced;
+  op.saved.total += statistic + targets;
+  op.workspace.forward += reduced * statistic;
+  op.tensor.reduced_values_per_token = reduced;
   return op;
 }
 
@@ -110,7 +110,7 @@ void add_metrics(const Part& part, LayerOp& loss) {
     for (const Pass& pass : copy_and_log_softmax(t)) {
       loss.forward.push_back(pass_over("metric", logits, pass));
     }
-    loss.forward_workspace = std::max(loss.forward_workspace, Bytes(logits * (4 + 4)));
+    loss.workspace.forward = std::max(loss.workspace.forward, Bytes(logits * (4 + 4)));
   }
 }
 
@@ -127,7 +127,7 @@ std::vector<LayerOp> head_projection(const Part& part) {
   activation.input_gradient = {
       part.elementwise(activation.name, {.elements = elements, .reads = 2, .flops = 20})};
   keep_input(activation, part.own_stream());
-  activation.backward_workspace = 2 * part.own_stream();
+  activation.workspace.backward = 2 * part.own_stream();
   return {std::move(projection), std::move(activation)};
 }
 
@@ -135,10 +135,10 @@ Layer norm_to_loss(const Part& part, std::string name, bool own_table) {
   LayerOp unembedding = project_gathered(
       part,
       {.name = "unembedding", .inputs = part.hidden(), .outputs = part.vocabulary, .flat = true});
-  if (!own_table) unembedding.parameters = 0;
+  if (!own_table) unembedding.parameters.own = 0;
   if (part.shard.loss == LossKernels::kFused || part.shard.loss == LossKernels::kChunked) {
     // The gradient of the logits takes the place of the kept logits, or is never there whole.
-    unembedding.backward_workspace -= part.size(part.tokens * part.vocabulary);
+    unembedding.workspace.backward -= part.size(part.tokens * part.vocabulary);
   }
   Layer layer{.name = std::move(name), .ops = {}};
   if (part.model.head_projection) layer.ops = head_projection(part);

@@ -289,8 +289,8 @@ void exchange_requests(const Part& part, const BlockKind& kind, const RequestBat
   const std::int64_t keys = has_keys ? keys_and_values(own, own.attention.kv_heads) / chips : 0;
   const std::int64_t result = part.heads * (is_latent ? latent.kv_rank : own.v_dim());
   const Bytes value = size_of(part.shard.types.communication);
-  attention.sent_before = tokens * (query + keys) * value;
-  attention.sent_after = tokens * result * value;
+  attention.pass.sent_before = tokens * (query + keys) * value;
+  attention.pass.sent_after = tokens * result * value;
 }
 
 // Returns what a context rank has of all tokens up to now, as it is sent: latent vectors, or keys
@@ -317,13 +317,13 @@ void exchange_keys(const Part& part, const BlockKind& kind, const RequestBatch& 
   const std::int64_t ranks = part.shard.prompt_parts;
   if (ranks == 1) return;
   if (part.shard.prompt_ring == PromptRing::kNone) {
-    if (!kind.shares) attention.gathered_before = ranks * keys_of_rank(part, batch);
+    if (!kind.shares) attention.pass.gathered_before = ranks * keys_of_rank(part, batch);
     return;
   }
-  attention.parts = mixed.parts_of_ring(batch.groups);
-  attention.handed_round = keys_of_rank(part, batch);
+  attention.pass.parts = mixed.parts_of_ring(batch.groups);
+  attention.pass.handed_round = keys_of_rank(part, batch);
   attention.forward.clear();
-  for (const std::vector<Kernel>& kernels : attention.parts) {
+  for (const std::vector<Kernel>& kernels : attention.pass.parts) {
     std::ranges::copy(kernels, std::back_inserter(attention.forward));
   }
 }
@@ -334,15 +334,15 @@ void exchange_keys(const Part& part, const BlockKind& kind, const RequestBatch& 
 void run_forward_only(LayerOp& op) {
   Bytes made;
   for (const Kernel& kernel : op.forward) made = std::max(made, kernel.written);
-  op.forward_workspace =
-      std::max(op.forward_workspace, op.input + made) + op.gathered_before + 2 * op.handed_round;
+  op.workspace.forward = std::max(op.workspace.forward, op.input + made) + op.pass.gathered_before +
+                         2 * op.pass.handed_round;
   op.again.clear();
   op.input_gradient.clear();
   op.weight_gradient.clear();
-  op.saved = op.saved_input = op.saved_inside = op.saved_result = Bytes(0);
-  op.backward_workspace = Bytes(0);
-  op.backward_reads_input = op.regathers_input = false;
-  op.reduced_values_per_token = 0;
+  op.saved.total = op.saved.input = op.saved.inside = op.saved.result = Bytes(0);
+  op.workspace.backward = Bytes(0);
+  op.backward_reads_input = op.tensor.regathers_input = false;
+  op.tensor.reduced_values_per_token = 0;
 }
 
 Layer forward_only(Layer layer) {
@@ -386,8 +386,8 @@ void join_experts(const ModelSpec& model, const Shard& shard, const RequestBatch
   const ExpertSpec& experts = model.experts;
   LayerOp joined = *first;
   joined.name = "experts";
-  joined.parameters = 0;
-  for (auto op = first; op != end; ++op) joined.parameters += op->parameters;
+  joined.parameters.own = 0;
+  for (auto op = first; op != end; ++op) joined.parameters.own += op->parameters.own;
   const DataType type = shard.types.experts.value_or(shard.types.matmul);
   const DataType held = shard.types.expert_weights.value_or(shard.types.weights);
   const auto narrower = bits_of(held) < bits_of(type) ? std::optional(held) : std::nullopt;
@@ -420,7 +420,7 @@ void divide_experts_over_tensor_group(Layer& block) {
     return op.name.module() != OpModule::kSharedExperts || op.region != Region::kTensor;
   });
   for (LayerOp& op : block.ops) {
-    op.in_tensor_group = is_expert(op) || op.name.role() == OpRole::kUnpermute;
+    op.pass.in_tensor_group = is_expert(op) || op.name.role() == OpRole::kUnpermute;
   }
   block.routing.reset();
 }
@@ -483,7 +483,7 @@ class PassLayers {
     const std::int64_t logits = batch_.outputs() * part.vocabulary * shard.tensor;
     layer.ops.back().forward = {
         elementwise("sampling", DataType::kFp32, {.elements = logits, .writes = 0, .flops = 5})};
-    layer.ops.back().crossing = logits * size_of(shard.types.communication);
+    layer.ops.back().tensor.crossing = logits * size_of(shard.types.communication);
     return forward_only(std::move(layer));
   }
 
@@ -565,7 +565,7 @@ Bytes weights_size(const Layer& layer, const DataTypes& types) {
     const DataType type = is_expert            ? types.expert_weights.value_or(types.weights)
                           : has_projection(op) ? types.weights
                                                : types.activations;
-    size += bytes_of(op.parameters, type);
+    size += bytes_of(op.parameters.own, type);
   }
   return size;
 }

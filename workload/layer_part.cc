@@ -27,7 +27,7 @@ void add_bias(const Part& part, std::int64_t tokens, std::int64_t outputs, Layer
   op.weight_gradient.push_back(part.elementwise(
       "bias_gradient",
       {.elements = tokens * outputs, .writes = 0, .flops = 1, .accumulated = outputs}));
-  op.parameters += outputs;
+  op.parameters.own += outputs;
 }
 
 // Tokens whose input, and whose result's gradient, this chip rounds.
@@ -67,10 +67,10 @@ LayerOp multiply(const Part& part, const Projection& projection, std::int64_t to
   }
   op.weight_gradient.push_back(
       accumulating_matmul(name, accumulated, {.m = outputs, .n = inputs, .k = tokens}));
-  op.parameters = inputs * outputs;
+  op.parameters.own = inputs * outputs;
   op.input = part.scaled_size(tokens * inputs, product.operands);
   op.backward_reads_input = true;
-  op.backward_workspace = part.size(tokens * (inputs + outputs));
+  op.workspace.backward = part.size(tokens * (inputs + outputs));
   if (bias) add_bias(part, tokens, outputs, op);
   return op;
 }
@@ -97,8 +97,8 @@ Part part_of_model(const ModelSpec& model, const Shard& shard) {
 }
 
 void keep_input(LayerOp& op, Bytes input) {
-  op.input = op.saved_input = input;
-  op.saved += input;
+  op.input = op.saved.input = input;
+  op.saved.total += input;
   op.backward_reads_input = true;
 }
 
@@ -165,9 +165,9 @@ LayerOp project_from_width(const Part& part, const Projection& projection) {
   wide.bias = false;
   LayerOp op = project(part, wide);
   if (projection.bias) add_bias(part, part.tokens, projection.outputs, op);
-  op.crossing = sent_size(part, part.tokens * wide.inputs);
-  op.width_reduced = sent_size(part, part.tokens * wide.outputs);
-  op.forward_workspace = part.size(part.tokens * (wide.inputs + wide.outputs));
+  op.tensor.crossing = sent_size(part, part.tokens * wide.inputs);
+  op.tensor.width_reduced = sent_size(part, part.tokens * wide.outputs);
+  op.workspace.forward = part.size(part.tokens * (wide.inputs + wide.outputs));
   return op;
 }
 
@@ -180,8 +180,8 @@ LayerOp project_to_width(const Part& part, const Projection& projection) {
   wide.outputs /= ways;
   LayerOp op = project(part, wide);
   op.input = part.size(part.tokens * projection.inputs);
-  op.width_gathered = sent_size(part, part.tokens * wide.inputs);
-  op.forward_workspace = part.size(part.tokens * (wide.inputs + wide.outputs));
+  op.tensor.width_gathered = sent_size(part, part.tokens * wide.inputs);
+  op.workspace.forward = part.size(part.tokens * (wide.inputs + wide.outputs));
   return op;
 }
 
@@ -195,21 +195,21 @@ LayerOp project_gathered(const Part& part, const Projection& projection) {
   if (part.divides_width() && !projection.flat) {
     LayerOp op = project_from_width(part, projection);
     keep_input(op, bytes_of(part.own_tokens * projection.inputs, operand_type(part, projection)));
-    op.regathers_input = true;
-    op.backward_workspace += part.size(part.tokens * projection.inputs / part.shard.tensor_width);
+    op.tensor.regathers_input = true;
+    op.workspace.backward += part.size(part.tokens * projection.inputs / part.shard.tensor_width);
     return op;
   }
   const bool narrow = gathers_narrow(part, projection);
   LayerOp op = multiply(part, projection, part.tokens,
                         {narrow ? part.own_tokens : part.tokens, part.tokens});
-  if (narrow) op.input_gathered_as = part.shard.types.matmul;
+  if (narrow) op.tensor.input_gathered_as = part.shard.types.matmul;
   keep_input(op,
              part.scaled_size(part.own_tokens * projection.inputs, operand_type(part, projection)));
-  op.regathers_input = part.gathers();
+  op.tensor.regathers_input = part.gathers();
   if (part.gathers()) {
     const std::int64_t values = part.tokens * projection.inputs;
-    op.forward_workspace = narrow ? part.operand_size(values) : part.size(values);
-    op.backward_workspace += op.forward_workspace;
+    op.workspace.forward = narrow ? part.operand_size(values) : part.size(values);
+    op.workspace.backward += op.workspace.forward;
   }
   return op;
 }
@@ -219,8 +219,8 @@ LayerOp project_partial(const Part& part, const Projection& projection) {
   const bool narrow = gathers_narrow(part, projection);
   LayerOp op = multiply(part, projection, part.tokens,
                         {part.tokens, narrow ? part.own_tokens : part.tokens});
-  if (narrow) op.gradient_gathered_as = part.shard.types.matmul;
-  if (part.shard.tensor > 1) op.forward_workspace = part.size(part.tokens * projection.outputs);
+  if (narrow) op.tensor.gradient_gathered_as = part.shard.types.matmul;
+  if (part.shard.tensor > 1) op.workspace.forward = part.size(part.tokens * projection.outputs);
   return op;
 }
 
@@ -236,10 +236,10 @@ void make_rms_norm(const Part& part, std::int64_t elements, LayerOp& op) {
   op.input_gradient = {part.elementwise(op.name, {.elements = elements,
                                                   .reads = 2,
                                                   .flops = 9,
-                                                  .accumulated = op.parameters,
+                                                  .accumulated = op.parameters.own,
                                                   .kind = ElementwiseKind::kNorm})};
   keep_input(op, part.size(elements));
-  op.backward_workspace = 2 * part.size(elements);
+  op.workspace.backward = 2 * part.size(elements);
 }
 
 LayerOp norm(const Part& part, OpName name) {
@@ -257,9 +257,9 @@ LayerOp norm(const Part& part, OpName name) {
                                                .accumulated = part.norm_parameters(),
                                                .kind = ElementwiseKind::kNorm})};
   keep_input(op, part.own_stream());
-  op.backward_workspace = 2 * part.own_stream();
-  op.parameters = part.norm_parameters();
-  if (part.divides_width()) op.summed_values_per_token = layer_norm ? 2 : 1;
+  op.workspace.backward = 2 * part.own_stream();
+  op.parameters.own = part.norm_parameters();
+  if (part.divides_width()) op.tensor.summed_values_per_token = layer_norm ? 2 : 1;
   return op;
 }
 
@@ -275,8 +275,8 @@ void add_post_norm(const Part& part, OpName name, std::vector<LayerOp>& ops) {
 }
 
 void share_input(const Part& part, OpName source, LayerOp& op) {
-  op.saved -= op.saved_input;
-  op.saved_input = Bytes(0);
+  op.saved.total -= op.saved.input;
+  op.saved.input = Bytes(0);
   op.reads = {source};
   op.input_gradient.push_back(part.elementwise(
       "branch_gradient", {.elements = part.tokens * part.hidden(), .reads = 2, .flops = 1}));
@@ -289,7 +289,7 @@ void share_result(const Part& part, LayerOp& op) {
 void add_dropout_mask(LayerOp& op, std::int64_t values) {
   op.forward.back().written += Bytes(values);
   op.input_gradient.back().read += Bytes(values);
-  op.saved += Bytes(values);
+  op.saved.total += Bytes(values);
 }
 
 LayerOp residual(const Part& part, OpName name, bool bias) {
@@ -297,13 +297,13 @@ LayerOp residual(const Part& part, OpName name, bool bias) {
   LayerOp op{.name = name};
   op.forward = {part.elementwise(name, {.elements = elements, .reads = 2, .flops = bias ? 2 : 1})};
   op.input = part.own_stream();
-  op.backward_workspace = 2 * part.own_stream();
+  op.workspace.backward = 2 * part.own_stream();
   if (bias) {
     op.forward.front().read += part.size(part.own_width());
     op.input_gradient = {part.elementwise(
         "bias_gradient",
         {.elements = elements, .writes = 0, .flops = 1, .accumulated = part.own_width()})};
-    op.parameters = part.own_width();
+    op.parameters.own = part.own_width();
   }
   if (part.model.dropout) {
     op.input_gradient.push_back(part.elementwise("dropout", {.elements = elements, .flops = 1}));

@@ -178,53 +178,36 @@ enum class Region : std::uint8_t {
   kExpert,    // E: tokens that were sent to this chip's experts
 };
 
-struct LayerOp {
-  OpName name{};  // "qkv_projection"; what it does and belongs to
-  Region region = Region::kSequence;
-  std::vector<Kernel> forward{};
-  std::vector<Kernel> again{};  // forward when it is repeated alone; empty: same as `forward`
-  std::vector<Kernel> input_gradient{};
-  std::vector<Kernel> weight_gradient{};  // of matmul weights and embedding tables
-  // Bytes kept from the forward to the weight gradient (or input gradient). They are its input, the
-  // part of its forward's results that only its own backward reads, its result for the ops behind
-  // it, and the rest (masks), which recompute never drops by itself.
-  Bytes saved{};
-  Bytes saved_input{};
-  Bytes saved_inside{};  // scores, statistics: what selective recompute of attention drops
-                         // (Korthikanti et al., section 5)
-  Bytes saved_result{};
-  Bytes input{};  // bytes that its forward reads, as this chip would keep them; includes passed_on
-  Bytes passed_on{};  // read and handed on untouched
-  // The ops whose results it reads; empty: the op before it. saved_input belongs to the first.
-  std::vector<OpName> reads{};
-  bool backward_reads_input = false;  // whoever keeps the input
-  // The host reads a result of its forward, so it launches what comes behind only when that has
-  // ended: numbers of tokens that decide the shapes behind it (Shard::host_reads_counts).
-  bool host_reads = false;
-  // Inference: the tensor group divides an op of another region, too, and adds up the results.
-  bool in_tensor_group = false;
-  // Inference, caches by request: what a tensor rank sends to all others before and after the op.
-  Bytes sent_before{};
-  Bytes sent_after{};
-  // Inference, context ranks: what all of them have together and gather before the op.
-  Bytes gathered_before{};
-  // Inference, a ring of context ranks: its kernels in place of `forward`, for each part of the
-  // keys and values in the order in which they come (an empty part: none of them is scored), and
-  // the bytes that a rank hands on with every hop but the last.
-  std::vector<std::vector<Kernel>> parts{};
-  Bytes handed_round{};
-  // Columns of each matrix, if one matmul here stands for several that other software multiplies
-  // one by one. Empty: it is a single matrix.
-  std::vector<std::int64_t> columns{};
-  Bytes forward_workspace{};    // lives only while its forward runs: what nobody keeps
-  Bytes backward_workspace{};   // lives only while its backward runs: gradients, gathered input
-  std::int64_t parameters = 0;  // on this chip. Those of the S region are on every tensor rank;
-                                // those of the E region only on the ranks that share its experts
-  std::int64_t borrowed = 0;    // further ones that an earlier layer owns
-  std::int64_t frozen = 0;  // further ones that are not trained: memory, and nothing else. Those
-                            // held narrower than others count as fewer
-  // Bytes among `saved` that later layers read, too: no recompute drops them.
-  Bytes lent{};
+// Bytes that an op keeps from its forward to its weight gradient (or input gradient).
+struct SavedBytes {
+  // The three below, and the rest (masks), which recompute never drops by itself.
+  Bytes total{};
+  Bytes input{};
+  // The part of its forward's results that only its own backward reads: scores, statistics. That is
+  // what selective recompute of attention drops (Korthikanti et al., section 5).
+  Bytes inside{};
+  Bytes result{};  // for the ops behind it
+  Bytes lent{};    // of `total`, what later layers read, too: no recompute drops it
+};
+
+// Bytes that live only while a pass of the op runs.
+struct Workspace {
+  Bytes forward{};   // what nobody keeps
+  Bytes backward{};  // gradients, gathered input
+};
+
+// Parameters of an op on this chip. Those of the S region are on every tensor rank; those of the E
+// region only on the ranks that share its experts.
+struct OpParameters {
+  std::int64_t own = 0;
+  std::int64_t borrowed = 0;  // further ones that an earlier layer owns
+  // Further ones that are not trained: memory, and nothing else. Those held narrower than others
+  // count as fewer.
+  std::int64_t frozen = 0;
+};
+
+// What the tensor group sends for an op.
+struct TensorExchange {
   // Bytes of the result before it, of all tokens, that cross the tensor group where the region
   // changes; 0: ModelLayers::tensor_boundary.
   Bytes crossing{};
@@ -238,16 +221,56 @@ struct LayerOp {
   // Vocabulary-parallel cross entropy: fp32 values a token that are summed over the tensor group
   // during its forward (max, sum of exponentials, target logit).
   std::int64_t reduced_values_per_token = 0;
+  // fp32 values a token that are summed over the whole tensor group, in the op's forward and in its
+  // backward: by norms of divided features, and by mamba's x_projection.
+  std::int64_t summed_values_per_token = 0;
   // Two-dimensional weights: bytes of features that the ranks dividing the width gather before the
   // op (they are kept divided), and bytes of partial sums that they reduce behind it.
   Bytes width_gathered{};
   Bytes width_reduced{};
-  // fp32 values a token that are summed over the whole tensor group, in the op's forward and in its
-  // backward: by norms of divided features, and by mamba's x_projection.
-  std::int64_t summed_values_per_token = 0;
+};
+
+// What an op sends in a pass of inference alone.
+struct PassExchange {
+  bool in_tensor_group = false;  // the tensor group divides an op of another region, too, and adds
+                                 // up the results
+  // Caches by request: what a tensor rank sends to all others before and after the op.
+  Bytes sent_before{};
+  Bytes sent_after{};
+  Bytes gathered_before{};  // what all context ranks have together and gather before the op
+  // A ring of context ranks: its kernels in place of `forward`, for each part of the keys and
+  // values in the order in which they come (an empty part: none of them is scored), and the bytes
+  // that a rank hands on with every hop but the last.
+  std::vector<std::vector<Kernel>> parts{};
+  Bytes handed_round{};
+};
+
+struct LayerOp {
+  OpName name{};  // "qkv_projection"; what it does and belongs to
+  Region region = Region::kSequence;
+  std::vector<Kernel> forward{};
+  std::vector<Kernel> again{};  // forward when it is repeated alone; empty: same as `forward`
+  std::vector<Kernel> input_gradient{};
+  std::vector<Kernel> weight_gradient{};  // of matmul weights and embedding tables
+  // Columns of each matrix, if one matmul here stands for several that other software multiplies
+  // one by one. Empty: it is a single matrix.
+  std::vector<std::int64_t> columns{};
+  OpParameters parameters{};
+  // The ops whose results it reads; empty: the op before it. saved.input belongs to the first.
+  std::vector<OpName> reads{};
+  Bytes input{};  // bytes that its forward reads, as this chip would keep them; includes passed_on
+  Bytes passed_on{};                  // read and handed on untouched
+  bool backward_reads_input = false;  // whoever keeps the input
+  SavedBytes saved{};
+  Workspace workspace{};
+  // The host reads a result of its forward, so it launches what comes behind only when that has
+  // ended: numbers of tokens that decide the shapes behind it (ExpertShare::host_reads_counts).
+  bool host_reads = false;
+  TensorExchange tensor{};
   // Context parallelism: bytes of last states and decays that each rank hands to the others, in the
   // forward and (their gradients) in the backward.
   Bytes passed_state{};
+  PassExchange pass{};
 };
 
 // Returns the bytes of what takes `bytes` in the type in which activations cross the tensor group,
@@ -255,7 +278,7 @@ struct LayerOp {
 Bytes crossing_as(Bytes bytes, DataType crosses_in, std::optional<DataType> type);
 
 inline bool is_tensor(const LayerOp& op) {
-  return op.region == Region::kTensor || op.in_tensor_group;
+  return op.region == Region::kTensor || op.pass.in_tensor_group;
 }
 
 // Returns the op's matmul with weights, or nullptr if it has none: those of attention multiply

@@ -21,7 +21,7 @@ void append(std::vector<LayerOp> more, std::vector<LayerOp>& ops) {
 // The state reads what attention has gathered, and its partial sums join attention's.
 void add_beside(const Part& part, std::vector<LayerOp> states, std::vector<LayerOp>& ops) {
   share_input(part, "attention_norm", states.front());
-  states.front().regathers_input = false;
+  states.front().tensor.regathers_input = false;
   share_result(part, states.back());
   append(std::move(states), ops);
 }
@@ -29,7 +29,7 @@ void add_beside(const Part& part, std::vector<LayerOp> states, std::vector<Layer
 // The MLP's own norm, beside attention's. It reads the same, which that one keeps.
 LayerOp second_norm(const Part& part) {
   LayerOp op = norm(part, "mlp_norm");
-  op.saved = op.saved_input = Bytes(0);
+  op.saved.total = op.saved.input = Bytes(0);
   return op;
 }
 
@@ -55,7 +55,8 @@ std::vector<LayerOp> mixer_branch(const Part& part, const BlockKind& kind) {
     add_post_norm(part, "attention_post_norm", ops);
     const bool state_bias = kind.has_state() && model.state.bias;
     ops.push_back(residual(part, "attention_residual", model.attention.bias || state_bias));
-    if (model.attention.bias && state_bias) ops.back().parameters += part.own_width();  // one each
+    if (model.attention.bias && state_bias)
+      ops.back().parameters.own += part.own_width();  // one each
   } else {
     add_post_norm(part, "mixer_post_norm", ops);
     ops.push_back(residual(part, "mixer_residual", model.state.bias));

@@ -37,7 +37,7 @@ LayerOp mlp_activation(const Part& part, OpName name, Region region, std::int64_
     kept = narrow;
   }
   keep_input(op, kept);
-  op.backward_workspace = part.size(elements * (inputs + 1));
+  op.workspace.backward = part.size(elements * (inputs + 1));
   return op;
 }
 
@@ -54,7 +54,7 @@ std::vector<LayerOp> mlp_branch(const Part& part) {
   if (model.mlp.gated) ops.back().columns = {part.intermediate, part.intermediate};
   if (model.norms.parallel) {
     ops.back().reads = {"mlp_norm"};
-    ops.back().regathers_input = false;  // attention gathers both inputs
+    ops.back().tensor.regathers_input = false;  // attention gathers both inputs
   } else if (model.parallel_branches) {
     share_input(part, "norm", ops.back());  // qkv_projection keeps it
   }
@@ -71,7 +71,7 @@ std::vector<LayerOp> mlp_branch(const Part& part) {
   ops.push_back(residual(part, "mlp_residual",
                          model.mlp.bias || (model.parallel_branches && model.attention.bias)));
   if (model.parallel_branches && model.mlp.bias && model.attention.bias) {
-    ops.back().parameters += part.own_width();  // one bias for each branch
+    ops.back().parameters.own += part.own_width();  // one bias for each branch
   }
   return ops;
 }

@@ -18,8 +18,8 @@ LayerOp multiply(OpName name, const DataTypes& types, const MatmulShape& shape) 
   op.forward = {matmul(name, product, shape)};
   op.input_gradient = {matmul(name, product, {.m = tokens, .n = inputs, .k = outputs})};
   op.weight_gradient = {matmul(name, gradient, {.m = inputs, .n = outputs, .k = tokens})};
-  op.parameters = inputs * outputs;
-  op.backward_workspace = batch * tokens * (inputs + outputs) * size_of(types.activations);
+  op.parameters.own = inputs * outputs;
+  op.workspace.backward = batch * tokens * (inputs + outputs) * size_of(types.activations);
   return op;
 }
 
@@ -67,18 +67,18 @@ ModelLayers build_mlp_stack(const ModelSpec& model, const Shard& shard) {
   LayerOp up = multiply("up_projection", shard.types,
                         {.batch = 1, .m = tokens, .n = width * ways, .k = model.hidden / ways});
   keep_input(up, bytes_of(own_tokens * model.hidden, type));
-  up.regathers_input = own_tokens != tokens;
-  if (up.regathers_input) {
-    up.forward_workspace = bytes_of(tokens * model.hidden / ways, type);
-    up.backward_workspace += bytes_of(tokens * model.hidden / ways, type);
+  up.tensor.regathers_input = own_tokens != tokens;
+  if (up.tensor.regathers_input) {
+    up.workspace.forward = bytes_of(tokens * model.hidden / ways, type);
+    up.workspace.backward += bytes_of(tokens * model.hidden / ways, type);
   }
   LayerOp down = multiply("down_projection", shard.types,
                           {.batch = 1, .m = tokens, .n = model.hidden / ways, .k = width * ways});
   if (ways > 1) {
-    up.crossing = tokens * model.hidden / ways * sent;
-    up.width_reduced = down.width_gathered = tokens * width * ways * sent;
-    up.forward_workspace += tokens * width * ways * size_of(shard.types.activations);
-    down.forward_workspace = bytes_of(tokens * width * ways, type);
+    up.tensor.crossing = tokens * model.hidden / ways * sent;
+    up.tensor.width_reduced = down.tensor.width_gathered = tokens * width * ways * sent;
+    up.workspace.forward += tokens * width * ways * size_of(shard.types.activations);
+    down.workspace.forward = bytes_of(tokens * width * ways, type);
   }
   keep_input(down, bytes_of(tokens * width, type));
   // Tokens may be divided where a layer begins. An op without kernels marks that.

@@ -196,8 +196,8 @@ std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare
     result = switch_heads(share.shape, plan);
   } else {
     const Ring ring(share, plan);
-    result.forward = ring.forward(attention->saved);
-    result.backward = ring.backward(attention->saved);
+    result.forward = ring.forward(attention->saved.total);
+    result.backward = ring.backward(attention->saved.total);
   }
   result.op = static_cast<std::size_t>(attention - block.ops.begin());
   exchanges.push_back(std::move(result));
@@ -206,17 +206,17 @@ std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare
 
 std::vector<LayerStep> ring_of_pass(const LayerOp& attention, const ParallelPlan& plan) {
   std::vector<LayerStep> steps;
-  for (std::size_t part = 0; part < attention.parts.size(); ++part) {
+  for (std::size_t part = 0; part < attention.pass.parts.size(); ++part) {
     const auto ticket = static_cast<std::int64_t>(part);
-    if (part + 1 < attention.parts.size()) {
+    if (part + 1 < attention.pass.parts.size()) {
       steps.push_back(
-          ring_hop(Lane::kContext, ticket + 1, attention.handed_round, plan.communicated()));
+          ring_hop(Lane::kContext, ticket + 1, attention.pass.handed_round, plan.communicated()));
     }
-    if (attention.parts[part].empty()) continue;
+    if (attention.pass.parts[part].empty()) continue;
     LayerStep& step = steps.emplace_back();
     if (part > 0) step.needs = {static_cast<std::uint32_t>(part)};
-    step.kernels = attention.parts[part];
-    step.workspace = attention.forward_workspace;
+    step.kernels = attention.pass.parts[part];
+    step.workspace = attention.workspace.forward;
   }
   return steps;
 }

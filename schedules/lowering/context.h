@@ -52,7 +52,7 @@ std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare
                                           const ParallelPlan& plan);
 
 // Returns what the attention of a pass of inference runs whose context ranks are a ring: its parts
-// (LayerOp::parts), and beside each the hop that brings the next one.
+// (PassExchange::parts), and beside each the hop that brings the next one.
 std::vector<LayerStep> ring_of_pass(const LayerOp& attention, const ParallelPlan& plan);
 
 // Returns whether context ranks compute different amounts of attention.

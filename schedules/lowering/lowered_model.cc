@@ -24,9 +24,9 @@ void add_placeholders(Layer& layer, DataType type) {
   for (LayerOp& op : layer.ops) {
     for (const Kernel& kernel : op.weight_gradient) {
       const bool is_matmul = kernel.kind == KernelKind::kMatmul;
-      if (!is_matmul && op.parameters == 0) continue;
-      const std::int64_t values = is_matmul ? kernel.m * kernel.n : op.parameters;
-      op.backward_workspace += values * size_of(type);
+      if (!is_matmul && op.parameters.own == 0) continue;
+      const std::int64_t values = is_matmul ? kernel.m * kernel.n : op.parameters.own;
+      op.workspace.backward += values * size_of(type);
     }
   }
 }
@@ -95,7 +95,7 @@ Layer with_graphs(Layer block, const ParallelPlan& plan) {
 OpExchange gather_logits(const Layer& head, const ParallelPlan& plan) {
   OpExchange gather{.op = head.ops.size() - 1};
   gather.before_forward = {exchange(Lane::kTensor, CollectiveOp::kAllGather,
-                                    head.ops.back().crossing, plan.communicated())};
+                                    head.ops.back().tensor.crossing, plan.communicated())};
   return gather;
 }
 
@@ -109,15 +109,15 @@ std::vector<OpExchange> with_cache_exchanges(const Layer& block, const ParallelP
     const auto to_all = [&plan](Bytes bytes) {
       return exchange(Lane::kTensor, CollectiveOp::kAllToAll, bytes, plan.communicated());
     };
-    if (op.sent_before + op.sent_after > Bytes(0)) {
-      moved.before_forward.push_back(to_all(op.sent_before));
-      moved.after_forward.push_back(to_all(op.sent_after));
+    if (op.pass.sent_before + op.pass.sent_after > Bytes(0)) {
+      moved.before_forward.push_back(to_all(op.pass.sent_before));
+      moved.after_forward.push_back(to_all(op.pass.sent_after));
     }
-    if (op.gathered_before > Bytes(0)) {
+    if (op.pass.gathered_before > Bytes(0)) {
       moved.before_forward.push_back(exchange(Lane::kContext, CollectiveOp::kAllGather,
-                                              op.gathered_before, plan.communicated()));
+                                              op.pass.gathered_before, plan.communicated()));
     }
-    if (!op.parts.empty()) moved.forward = ring_of_pass(op, plan);
+    if (!op.pass.parts.empty()) moved.forward = ring_of_pass(op, plan);
     if (!moved.before_forward.empty() || !moved.forward.empty()) {
       exchanges.push_back(std::move(moved));
     }

@@ -104,7 +104,7 @@ std::int64_t crossings(const Layer& layer, const ParallelPlan& plan, Bytes bound
       all += (whole + (divided ? gathered : whole)).value();
       forward += divided ? gathered.value() : 0;
     }
-    if (op.regathers_input) all += gathered_input(op, plan, boundary).value();
+    if (op.tensor.regathers_input) all += gathered_input(op, plan, boundary).value();
     if (is_tensor(op) && (i + 1 < layer.ops.size() ? !is_tensor(layer.ops[i + 1]) : leaves)) {
       all += (boundary + (divided ? gathered_gradient(op, plan, boundary) : boundary)).value();
       forward += (divided ? 1 : 2) * boundary.value();
@@ -173,7 +173,7 @@ std::int64_t tensor_bytes(const ModelSpec& model, const ParallelPlan& plan,
   }
   const auto losses = static_cast<std::int64_t>(1 + layers.prediction.size());
   for (const LayerOp& op : layers.head.ops) {  // loss: fp32 values of every token, all-reduced
-    microbatch += losses * 2 * op.reduced_values_per_token * plan.tokens() * 4;
+    microbatch += losses * 2 * op.tensor.reduced_values_per_token * plan.tokens() * 4;
   }
   return ((plan.mesh.tp - 1) * (microbatch * plan.microbatches() + norms) +
           two_dimensional * plan.microbatches()) *
@@ -248,7 +248,7 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const 
     dense.layers.push_back({layer.parameters() - routed.trained, layer.frozen() - routed.frozen});
     experts.layers.push_back(routed);
   });
-  const std::int64_t table = shares_table(model) ? layers.embedding.ops.front().parameters : 0;
+  const std::int64_t table = shares_table(model) ? layers.embedding.ops.front().parameters.own : 0;
   std::int64_t summed = 0;  // over the holders of shared weights
   if (plan.state.zero == 3) {
     // The table is gathered for every layer that reads it and reduced after each, as are weights
@@ -358,7 +358,7 @@ class TensorBytesOfPass {
       : plan_(plan), layers_(layers) {}
 
   std::int64_t of_ends() const {
-    const std::int64_t logits = layers_.head.ops.back().crossing.value();
+    const std::int64_t logits = layers_.head.ops.back().tensor.crossing.value();
     return (of(layers_.embedding, 1) + of(layers_.head, 1) + logits * (plan_.mesh.tp - 1)) *
            groups();
   }
@@ -382,7 +382,7 @@ class TensorBytesOfPass {
     for (std::size_t i = 0; i < layer.ops.size(); ++i) {
       const LayerOp& op = layer.ops[i];
       over_all +=
-          2 * op.summed_values_per_token * plan_.tokens() * size_of(DataType::kFp32).value();
+          2 * op.tensor.summed_values_per_token * plan_.tokens() * size_of(DataType::kFp32).value();
       const bool is_last = i + 1 == layer.ops.size();
       const bool leaves = is_last ? &layer != &layers_.head : !is_tensor(layer.ops[i + 1]);
       if (is_tensor(op) && leaves)
@@ -391,8 +391,8 @@ class TensorBytesOfPass {
           !is_tensor(layer.ops[i - 1])) {
         over_features += crossing(op, boundary).value();
       }
-      over_all += (op.sent_before + op.sent_after).value();
-      over_width += (op.width_gathered + op.width_reduced).value();
+      over_all += (op.pass.sent_before + op.pass.sent_after).value();
+      over_width += (op.tensor.width_gathered + op.tensor.width_reduced).value();
     }
     return ways * (plan_.mesh.tp / ways - 1) * over_features + (plan_.mesh.tp - 1) * over_all +
            plan_.mesh.tp / plan_.tensor.tensor_width * (plan_.tensor.tensor_width - 1) * over_width;
@@ -412,7 +412,7 @@ std::int64_t context_bytes_of_pass(const ParallelPlan& plan, const ModelLayers& 
   std::int64_t sum = 0;
   for_each_layer(layers, [&sum, &plan](const Layer& layer) {
     for (const LayerOp& op : layer.ops) {
-      sum += op.gathered_before.value() + plan.mesh.cp * op.handed_round.value();
+      sum += op.pass.gathered_before.value() + plan.mesh.cp * op.pass.handed_round.value();
     }
   });
   return sum * (plan.mesh.cp - 1) * plan.mesh.tp * plan.mesh.dp;

@@ -66,7 +66,7 @@ bool RecomputeChoice::is_read_again(std::size_t op, bool by_another_region) cons
 }
 
 void RecomputeChoice::choose(std::size_t i) {
-  const bool is_needed = ops_[i].saved_result > Bytes(0) || is_read_again(i, false);
+  const bool is_needed = ops_[i].saved.result > Bytes(0) || is_read_again(i, false);
   result_[i].again = policies_[i] == RecomputePolicy::kInside ||
                      policies_[i] == RecomputePolicy::kModule ||
                      (policies_[i] == RecomputePolicy::kResult && is_needed);
@@ -76,18 +76,18 @@ void RecomputeChoice::choose(std::size_t i) {
 void RecomputeChoice::count_bytes(std::size_t i) {
   const LayerOp& op = ops_[i];
   OpRecompute& chosen = result_[i];
-  chosen.kept = op.saved;
+  chosen.kept = op.saved.total;
   if (chosen.again) {
-    chosen.restored = op.saved_inside;
-    if (chosen.result_again) chosen.restored += op.saved_result;
+    chosen.restored = op.saved.inside;
+    if (chosen.result_again) chosen.restored += op.saved.result;
     chosen.kept -= chosen.restored;
   }
   if (input_again(i)) {
-    chosen.kept -= op.saved_input;
-    chosen.input_restored = op.saved_input;
-    chosen.input_restored -= std::min(op.saved_input, still_kept(sources_[i].front()));
+    chosen.kept -= op.saved.input;
+    chosen.input_restored = op.saved.input;
+    chosen.input_restored -= std::min(op.saved.input, still_kept(sources_[i].front()));
   } else {
-    Bytes input = op.saved_input;
+    Bytes input = op.saved.input;
     if (chosen.result_again) {
       const Bytes added = op.input - std::min(op.input, kept_by_others(i));
       chosen.kept += added;
@@ -109,7 +109,7 @@ void RecomputeChoice::count_bytes(std::size_t i) {
 bool RecomputeChoice::is_read_by_nobody(std::size_t i) const {
   for (std::size_t reader = i + 1; reader < ops_.size(); ++reader) {
     if (sources_[reader].empty() || sources_[reader].front() != i) continue;
-    if (ops_[reader].saved_input > Bytes(0) || result_[reader].result_again) return false;
+    if (ops_[reader].saved.input > Bytes(0) || result_[reader].result_again) return false;
   }
   return true;
 }
@@ -120,12 +120,12 @@ Bytes RecomputeChoice::still_kept(std::size_t i) const {
 }
 
 Bytes RecomputeChoice::kept_by_others(std::size_t i) const {
-  if (sources_[i].empty()) return ops_[i].saved_input;
+  if (sources_[i].empty()) return ops_[i].saved.input;
   const std::size_t source = sources_[i].front();
-  Bytes most = ops_[source].saved_result;
+  Bytes most = ops_[source].saved.result;
   for (std::size_t reader = source + 1; reader < ops_.size(); ++reader) {
     if (sources_[reader].empty() || sources_[reader].front() != source) continue;
-    most = std::max(most, ops_[reader].saved_input);
+    most = std::max(most, ops_[reader].saved.input);
     if (reader < i && result_[reader].result_again) most = std::max(most, ops_[reader].input);
   }
   return most;
@@ -155,7 +155,7 @@ void RecomputeChoice::communicate(std::size_t i) {
                           : rings ? chosen.again
                                   : chosen.result_again;
   chosen.returns_again =
-      chosen.result_again && (is_module(i) || op.saved_result > Bytes(0) || is_read_again(i, true));
+      chosen.result_again && (is_module(i) || op.saved.result > Bytes(0) || is_read_again(i, true));
 }
 
 std::vector<OpRecompute> recomputed_ops(const Layer& block, const ParallelPlan& plan) {

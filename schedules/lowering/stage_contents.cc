@@ -11,7 +11,7 @@ namespace stepsim {
 namespace {
 
 std::int64_t table_of(const ModelLayers& layers) {
-  return layers.embedding.ops.empty() ? 0 : layers.embedding.ops.front().parameters;
+  return layers.embedding.ops.empty() ? 0 : layers.embedding.ops.front().parameters.own;
 }
 
 void add_unit(const LoweredLayer& layer, const std::string& name, StageChunk& chunk,

@@ -56,7 +56,7 @@ double kept(const Configuration& configuration, const Saving& saving) {
                                                       .sequence_parallel = saving.sequence_parallel,
                                                       .fused_attention = false})
           .block(0);
-  if (saving.full) return static_cast<double>(layer.ops.front().saved.value());
+  if (saving.full) return static_cast<double>(layer.ops.front().saved.total.value());
   ParallelPlan plan;
   if (saving.selective) plan.recomputing.kind = Recompute::kSelective;
   return static_cast<double>(kept(recomputed_ops(layer, plan)).value());

@@ -55,7 +55,7 @@ ModelSpec made_up(std::int64_t layers, std::int64_t hidden, std::int64_t interme
 double parameters_of(const ModelSpec& model, const std::function<bool(const LayerOp&)>& counts) {
   std::int64_t sum = 0;
   for (const LayerOp& op : build_layers(model, {.sequence_length = 1}).block(0).ops) {
-    if (counts(op)) sum += op.parameters;
+    if (counts(op)) sum += op.parameters.own;
   }
   return number(model.layers * sum);
 }
@@ -108,7 +108,7 @@ double kept(const ModelSpec& model, std::int64_t tokens,
   const std::int64_t s = 1024;
   Bytes sum;
   for (const LayerOp& op : build_layers(model, {.sequence_length = s}).block(0).ops) {
-    if (counts(op)) sum += op.saved - op.saved_inside;
+    if (counts(op)) sum += op.saved.total - op.saved.inside;
   }
   return number(model.layers) * number(sum.value()) * number(tokens) / number(s);
 }
@@ -140,7 +140,8 @@ double korthikanti(std::int64_t tensor, bool sequence_parallel, bool selective) 
                                            .fused_attention = false})
                           .block(0);
   Bytes sum;
-  for (const LayerOp& op : block.ops) sum += op.saved - (selective ? op.saved_inside : Bytes(0));
+  for (const LayerOp& op : block.ops)
+    sum += op.saved.total - (selective ? op.saved.inside : Bytes(0));
   return number(sum.value());
 }
 
@@ -242,7 +243,8 @@ const std::map<std::string, CaseByCode>& cases_by_code() {
          double sum = 0;
          for (const LayerOp& op : build_layers(q1, shard).block(0).ops) {
            // q, k, v and the output are equally large.
-           if (op.name == "attention") sum += number((op.saved - op.saved_inside).value()) / 2;
+           if (op.name == "attention")
+             sum += number((op.saved.total - op.saved.inside).value()) / 2;
          }
          return number(q1.layers) * sum / 1024;
        }}},
@@ -352,7 +354,7 @@ const std::map<std::string, CaseByCode>& cases_by_code() {
       {"H07", {[] {
          const ModelLayers layers = build_layers(
              llama70, {.sequence_length = 1024, .tensor = 4, .sequence_parallel = true});
-         return number(layers.block(0).ops.front().saved.value()) / (2 * 8192);
+         return number(layers.block(0).ops.front().saved.total.value()) / (2 * 8192);
        }}},
       {"H08", {[] {
          double forward = 0, all = 0;

@@ -18,7 +18,7 @@ TEST(AccumulationTest, SumsTakeKernelsOfTheirOwn) {
     const LayerOp& after = op_named(apart.block(0), name);
     EXPECT_EQ(after.weight_gradient.size(), before.weight_gradient.size() + 2);
     EXPECT_EQ(moved(after.weight_gradient),
-              moved(before.weight_gradient) + Bytes((2 + 18 - 8) * before.parameters))
+              moved(before.weight_gradient) + Bytes((2 + 18 - 8) * before.parameters.own))
         << name;
     EXPECT_EQ(after.weight_gradient.front().flops, before.weight_gradient.front().flops);
     EXPECT_FALSE(after.weight_gradient.front().accumulates);

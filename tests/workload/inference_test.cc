@@ -72,15 +72,15 @@ TEST(InferenceTest, CachesByRequestAreReadOnce) {
   const LayerOp& by_head = op(heads.blocks[0], "attention");
   const LayerOp& by_request = op(requests.blocks[0], "attention");
   EXPECT_EQ(by_head.forward.size(), 1u);
-  EXPECT_EQ(by_head.sent_before, Bytes(0));
+  EXPECT_EQ(by_head.pass.sent_before, Bytes(0));
   const std::int64_t token = 2 * 128 * 2;
   EXPECT_NEAR(static_cast<double>(by_head.forward[0].read.value()), 20.0 * 8192 * token,
               1e-3 * 20.0 * 8192 * token);
   EXPECT_NEAR(static_cast<double>(by_request.forward[0].read.value()), 2.0 * 8192 * 8 * token,
               1e-3 * 2.0 * 8192 * 8 * token);
   EXPECT_EQ(by_request.forward[0].flops.value() * 20, by_head.forward[0].flops.value() * 32);
-  EXPECT_EQ(by_request.sent_before, Bytes(32 * (4 * 128 + 2 * 8 * 128 / 16) * 2));
-  EXPECT_EQ(by_request.sent_after, Bytes(32 * 4 * 128 * 2));
+  EXPECT_EQ(by_request.pass.sent_before, Bytes(32 * (4 * 128 + 2 * 8 * 128 / 16) * 2));
+  EXPECT_EQ(by_request.pass.sent_after, Bytes(32 * 4 * 128 * 2));
 }
 
 Shard ring_of(PromptRing ring, std::int64_t ranks, std::int64_t rank) {
@@ -106,7 +106,7 @@ TEST(InferenceTest, ARingScoresThePairsOfItsTokens) {
   for (std::int64_t rank = 0; rank < kRanks; ++rank) {
     const auto parts = [&](PromptRing ring) {
       const ModelLayers layers = inference_layers(llama3_70b(), ring_of(ring, kRanks, rank), batch);
-      return op(layers.blocks[0], "attention").parts;
+      return op(layers.blocks[0], "attention").pass.parts;
     };
     const auto stretches = parts(PromptRing::kStretch);
     const auto zigzag = parts(PromptRing::kZigzag);
@@ -129,15 +129,15 @@ TEST(InferenceTest, ARingPassesTheCacheRound) {
   const LayerOp ring =
       op(inference_layers(llama3_70b(), ring_of(PromptRing::kZigzag, 4, 1), batch).blocks[0],
          "attention");
-  EXPECT_EQ(ring.handed_round, Bytes(2 * (1024 * 256 * 2 + 512 * 256)));
-  EXPECT_EQ(ring.gathered_before, Bytes(0));
+  EXPECT_EQ(ring.pass.handed_round, Bytes(2 * (1024 * 256 * 2 + 512 * 256)));
+  EXPECT_EQ(ring.pass.gathered_before, Bytes(0));
   const ModelLayers gathers =
       inference_layers(llama3_70b(), {.tensor = 8, .prompt_parts = 4}, batch);
   const LayerOp& gather = op(gathers.blocks[0], "attention");
-  EXPECT_EQ(gather.gathered_before, 4 * ring.handed_round);
+  EXPECT_EQ(gather.pass.gathered_before, 4 * ring.pass.handed_round);
   EXPECT_NEAR(attention_flops(ring.forward) / attention_flops(gather.forward), 1, 1e-12);
   // Two parts of others instead of all.
-  EXPECT_EQ(gather.forward_workspace - ring.forward_workspace, 2 * ring.handed_round);
+  EXPECT_EQ(gather.workspace.forward - ring.workspace.forward, 2 * ring.pass.handed_round);
 }
 
 // Latents go round; a rank multiplies those of the others, and those of its own part of the cache.
@@ -145,9 +145,9 @@ TEST(InferenceTest, LatentsGoRound) {
   const RequestBatch batch = prompts(1, 4096, 2048);
   const ModelLayers layers = inference_layers(latent(), ring_of(PromptRing::kZigzag, 4, 2), batch);
   const LayerOp& ring = op(layers.blocks[0], "attention");
-  EXPECT_EQ(ring.handed_round, Bytes((1024 + 512) * 576 * 2));
+  EXPECT_EQ(ring.pass.handed_round, Bytes((1024 + 512) * 576 * 2));
   std::vector<std::int64_t> multiplied;
-  for (const std::vector<Kernel>& part : ring.parts) {
+  for (const std::vector<Kernel>& part : ring.pass.parts) {
     multiplied.push_back(part.front().kind == KernelKind::kMatmul ? part.front().m : 0);
   }
   EXPECT_EQ(multiplied, (std::vector<std::int64_t>{512, 1536, 1536, 1536}));
@@ -165,8 +165,8 @@ TEST(InferenceTest, LatentsByRequestAreReadOnce) {
   const LayerOp& by_request = op(requests.blocks[0], "attention");
   EXPECT_LT(by_request.forward[0].read.value(), by_head.forward[0].read.value() / 4);
   EXPECT_EQ(by_request.forward[0].flops, by_head.forward[0].flops);
-  EXPECT_EQ(by_request.sent_before, Bytes(16 * 16 * 576 * 2));
-  EXPECT_EQ(by_request.sent_after, Bytes(16 * 16 * 512 * 2));
+  EXPECT_EQ(by_request.pass.sent_before, Bytes(16 * 16 * 576 * 2));
+  EXPECT_EQ(by_request.pass.sent_after, Bytes(16 * 16 * 512 * 2));
 }
 
 // 2 x 80 layers x 8 heads x 128 x 2 bytes; of latents 61 layers x 576 x 2.

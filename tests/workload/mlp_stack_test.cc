@@ -61,10 +61,10 @@ TEST(MlpStackTest, DividedTokensAreGatheredBeforeTheFirstMatmul) {
     const Shard shard{.sequence_length = 16, .tensor = 4, .sequence_parallel = divided};
     const ModelLayers layers = build_layers(stack(), shard);
     for (const LayerOp& op : layers.block(0).ops) {
-      EXPECT_EQ(op.regathers_input, divided && op.name == "up_projection") << op.name.text();
+      EXPECT_EQ(op.tensor.regathers_input, divided && op.name == "up_projection") << op.name.text();
     }
     const LayerOp& up = layers.block(0).ops[1];
-    EXPECT_EQ(up.forward_workspace.value(), divided ? 16 * 64 * 2 : 0);
+    EXPECT_EQ(up.workspace.forward.value(), divided ? 16 * 64 * 2 : 0);
   }
 }
 

@@ -46,8 +46,8 @@ TEST(SparseAttentionTest, ModelFlopsAreThoseOfTheChosenPairsAndTheIndexer) {
 
 TEST(SparseAttentionTest, AnIndexerHasItsOwnMatrices) {
   const Layer block = build_layers(sparse(), {.sequence_length = 4096}).block(0);
-  EXPECT_EQ(op_named(block, "index_query_projection").parameters, 1536 * 64 * 128);
-  EXPECT_EQ(op_named(block, "index_key_projection").parameters, 7168 * (128 + 64) + 2 * 128);
+  EXPECT_EQ(op_named(block, "index_query_projection").parameters.own, 1536 * 64 * 128);
+  EXPECT_EQ(op_named(block, "index_key_projection").parameters.own, 7168 * (128 + 64) + 2 * 128);
 }
 
 TEST(SparseAttentionTest, ScoresPassThroughMemoryAndTheChoiceIsKept) {
@@ -56,7 +56,7 @@ TEST(SparseAttentionTest, ScoresPassThroughMemoryAndTheChoiceIsKept) {
   const LayerOp& scores = op_named(block, "index_scores");
   EXPECT_EQ(scores.forward[0].written, Bytes(4 * s * s / 2));
   EXPECT_EQ(scores.forward[1].read, Bytes(4 * s * s / 2));
-  EXPECT_EQ(scores.saved_inside, Bytes(s * 2048 * 4));
+  EXPECT_EQ(scores.saved.inside, Bytes(s * 2048 * 4));
 }
 
 // 576 features of each token that a query has chosen are gathered; values are a part of them.
@@ -66,7 +66,7 @@ TEST(SparseAttentionTest, AttentionGathersLatentVectors) {
   const LayerOp& attention = op_named(block, "attention");
   const std::int64_t once = s * 128 * 576 + s * 576;
   EXPECT_EQ(attention.forward[0].read, Bytes(2 * (once + chosen * 576)));
-  EXPECT_EQ(attention.saved_input, Bytes(2 * once));
+  EXPECT_EQ(attention.saved.input, Bytes(2 * once));
 }
 
 TEST(SparseAttentionTest, ALayerThatSharesAChoiceHasNoIndexer) {

@@ -78,14 +78,14 @@ TEST(StateMixerTest, CountsTheParametersOfAGatedDeltaLayer) {
   const ModelLayers layers = build_layers(model, {.sequence_length = 1});
   const Layer& linear = layers.block(0);
   const std::int64_t keys = 16 * 128, values = 32 * 128;
-  EXPECT_EQ(op_named(linear, "state_projection").parameters,
+  EXPECT_EQ(op_named(linear, "state_projection").parameters.own,
             2048 * (2 * keys + 2 * values + 2 * 32));
-  EXPECT_EQ(op_named(linear, "convolution").parameters, 4 * (2 * keys + values));
-  EXPECT_EQ(op_named(linear, "scan").parameters, 2 * 32);
-  EXPECT_EQ(op_named(linear, "state_norm").parameters, 128);
-  EXPECT_EQ(op_named(linear, "state_out_projection").parameters, values * 2048);
+  EXPECT_EQ(op_named(linear, "convolution").parameters.own, 4 * (2 * keys + values));
+  EXPECT_EQ(op_named(linear, "scan").parameters.own, 2 * 32);
+  EXPECT_EQ(op_named(linear, "state_norm").parameters.own, 128);
+  EXPECT_EQ(op_named(linear, "state_out_projection").parameters.own, values * 2048);
   // Queries with a gate for each value, two key-value heads.
-  EXPECT_EQ(op_named(layers.block(3), "qkv_projection").parameters,
+  EXPECT_EQ(op_named(layers.block(3), "qkv_projection").parameters.own,
             2048 * (2 * 16 * 256 + 2 * 2 * 256));
 }
 
@@ -175,7 +175,7 @@ TEST(StateMixerTest, TensorRanksDivideHeadsAndShareGroups) {
                {.sequence_length = 4096, .tensor = tensor, .sequence_parallel = tensor > 1})
         .block(0);
   };
-  EXPECT_EQ(op_named(layer(8), "state_projection").parameters, 2560 * (2 * 640 + 2 * 128 + 10));
+  EXPECT_EQ(op_named(layer(8), "state_projection").parameters.own, 2560 * (2 * 640 + 2 * 128 + 10));
   EXPECT_DOUBLE_EQ(flops_of(op_named(layer(8), "state_out_projection").forward),
                    flops_of(op_named(layer(1), "state_out_projection").forward) / 8);
 }

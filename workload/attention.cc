@@ -159,12 +159,13 @@ AttentionSizes sizes(const Part& part, const AttentionShape& shape) {
           .scores = shape.sequences * shape.queries * shape.keys * shape.heads};
 }
 
-// Returns the bytes of attention's result in DataTypes::attention_result_bits, with scales.
+// Returns the bytes of attention's result in NarrowTypes::attention_result_bits, with scales.
 Bytes kept_result(const Part& part, std::int64_t values) {
-  const DataTypes& types = part.shard.types;
+  const NarrowTypes& narrow = part.shard.narrow;
   const std::int64_t scales =
-      types.scale_block ? (values + *types.scale_block - 1) / *types.scale_block : 0;
-  return Bytes((values * *types.attention_result_bits + 7) / 8) + scales * size_of(DataType::kFp32);
+      narrow.scale_block ? (values + *narrow.scale_block - 1) / *narrow.scale_block : 0;
+  return Bytes((values * *narrow.attention_result_bits + 7) / 8) +
+         scales * size_of(DataType::kFp32);
 }
 
 LayerOp fused(const Part& part, const AttentionShape& shape) {
@@ -176,7 +177,7 @@ LayerOp fused(const Part& part, const AttentionShape& shape) {
   op.input_gradient = {in_documents(attention_backward("attention", type, shape), document)};
   keep_input(op, inputs);
   op.saved.result = output;
-  if (part.shard.types.attention_result_bits) {
+  if (part.shard.narrow.attention_result_bits) {
     const std::int64_t values = part.tokens * shape.heads * shape.v_dim;
     op.saved.result = kept_result(part, values);
     op.again = op.forward;
@@ -246,7 +247,7 @@ void share_keys(const Part& part, LayerOp& op) {
 }  // namespace
 
 LayerOp attention(const Part& part, const AttentionShape& shape) {
-  LayerOp op = part.shard.fused_attention ? fused(part, shape) : unfused(part, shape);
+  LayerOp op = part.shard.kernels.fused_attention ? fused(part, shape) : unfused(part, shape);
   if (part.model.attention.sinks) op.parameters.own = part.heads;
   return op;
 }

@@ -19,7 +19,7 @@ struct ExpertPart {
 
 // Returns the places that experts have for `copies`: with masks all of their capacity, full or not.
 std::int64_t places_of(const Part& part, std::int64_t copies) {
-  if (!part.shard.mask_dispatch) return copies;
+  if (!part.shard.kernels.mask_dispatch) return copies;
   const double factor = part.model.experts.capacity_factor;
   return static_cast<std::int64_t>(std::ceil(factor * static_cast<double>(copies)));
 }
@@ -30,15 +30,16 @@ ExpertPart expert_part(const Part& part) {
   assert(spec.routed % shard.expert == 0 && spec.intermediate % shard.expert_tensor == 0);
   // Without sequence parallelism all ranks of the tensor group have the same tokens (inference.h).
   const std::int64_t alike = shard.sequence_parallel ? 1 : shard.tensor;
-  const bool apart = shard.sending_replicas > 0;
-  const std::int64_t senders =
-      apart ? shard.sending_replicas * shard.tensor : shard.expert * shard.expert_tensor;
+  const bool apart = shard.experts.sending_replicas > 0;
+  const std::int64_t senders = apart ? shard.experts.sending_replicas * shard.tensor
+                                     : shard.experts.parts * shard.experts.tensor;
   const std::int64_t sent = part.own_tokens * spec.visited() * senders / alike;
-  const std::int64_t came =
-      copies_by_expert_rank(spec, shard.expert, sent)[static_cast<std::size_t>(shard.expert_rank)];
-  return {.experts = spec.routed / shard.expert,
-          .copies = shard.mask_dispatch ? places_of(part, sent / shard.expert) : came,
-          .width = spec.intermediate / shard.expert_tensor};
+  const std::int64_t came = copies_by_expert_rank(
+      spec, shard.experts.parts, sent)[static_cast<std::size_t>(shard.experts.rank)];
+  return {
+      .experts = spec.routed / shard.experts.parts,
+      .copies = shard.kernels.mask_dispatch ? places_of(part, sent / shard.experts.parts) : came,
+      .width = spec.intermediate / shard.experts.tensor};
 }
 
 constexpr std::int64_t kPlaceBytes = 4;  // place of each copy
@@ -55,7 +56,7 @@ Bytes own_tokens_size(const Part& part) {
 
 // A token arrives once at each chip, for all of its experts there.
 bool copied_by_receiver(const Part& part) {
-  return part.shard.arriving_tokens > 0;
+  return part.shard.experts.arriving_tokens > 0;
 }
 
 // Computes the scores of the routed experts and chooses the best.
@@ -155,9 +156,9 @@ LayerOp permute(const Part& part) {
   op.reads = {part.model.experts.latent > 0 ? OpName("latent_down_projection")
                                             : OpName("mlp_norm")};
   op.input = own_tokens_size(part);
-  op.host_reads = part.shard.host_reads_counts;
+  op.host_reads = part.shard.experts.host_reads_counts;
   if (copied_by_receiver(part)) return op;
-  if (part.shard.mask_dispatch) {
+  if (part.shard.kernels.mask_dispatch) {
     const MaskProduct mask(part);
     op.forward.push_back(mask.copying());
     op.input_gradient = {mask.adding()};
@@ -184,7 +185,7 @@ LayerOp unpermute(const Part& part) {
     return op;
   }
   op.saved.total = op.saved.inside = Bytes(copies * kPlaceBytes);
-  if (part.shard.mask_dispatch) {
+  if (part.shard.kernels.mask_dispatch) {
     const MaskProduct mask(part);
     op.forward = {mask.adding()};
     op.input_gradient.push_back(mask.copying());
@@ -242,7 +243,7 @@ void multiply_one_by_one(Product product, std::string_view name, const DataTypes
 void multiply(const Part& part, Product product, std::string_view name, const GroupedShape& shape,
               std::vector<Kernel>& kernels) {
   const DataTypes& types = part.shard.types;
-  if (!part.shard.grouped_experts && shape.groups > 1) {
+  if (!part.shard.kernels.grouped_experts && shape.groups > 1) {
     return multiply_one_by_one(product, name, types, shape, kernels);
   }
   if (product == Product::kWeightGradient) {
@@ -265,10 +266,11 @@ LayerOp project_grouped(const Part& part, const ExpertPart& mine,
   const auto& [name, inputs, outputs, arrives, returns] = projection;
   const DataTypes& types = part.shard.types;
   const std::int64_t rows = mine.copies;
-  const std::int64_t tokens = part.shard.arriving_tokens;
+  const std::int64_t tokens = part.shard.experts.arriving_tokens;
   const bool narrow_input = arrives && travels_narrow(part);
   const bool narrow_gradient = returns && travels_narrow(part);
-  const bool sorts = part.shard.sorts_copies && part.shard.expert > 1 && mine.experts > 1;
+  const bool sorts = part.shard.kernels.sort_copies && part.shard.experts.one_copy_each &&
+                     part.shard.experts.parts > 1 && mine.experts > 1;
   LayerOp op{.name = name, .region = Region::kExpert};
   if (arrives && sorts) op.forward.push_back(sort_copies(rows, inputs, types.dispatch));
   if (returns && sorts) op.input_gradient.push_back(sort_copies(rows, outputs, types.dispatch));
@@ -287,8 +289,8 @@ LayerOp project_grouped(const Part& part, const ExpertPart& mine,
   const GroupedShape mirrored{.groups = mine.experts, .rows = rows, .n = inputs, .k = outputs};
   multiply(part, Product::kForward, name, shape, op.forward);
   multiply(part, Product::kInputGradient, name, mirrored, op.input_gradient);
-  add_turning(part, "turn_input", rows * inputs, !narrow_input && !part.shard.fused_elementwise,
-              op);
+  add_turning(part, "turn_input", rows * inputs,
+              !narrow_input && !part.shard.kernels.fused_elementwise, op);
   multiply(part, Product::kWeightGradient, name, shape, op.weight_gradient);
   keep_input(op, part.operand_size(rows * inputs));
   op.workspace.backward = part.size(rows * (inputs + outputs));
@@ -430,7 +432,7 @@ std::vector<LayerOp> expert_branch(const Part& part) {
                                  .arrives = true}));
   ops.push_back(
       mlp_activation(part, "expert_activation", Region::kExpert, mine.copies, mine.width));
-  if (!part.shard.fused_elementwise && !part.shard.mask_dispatch) {
+  if (!part.shard.kernels.fused_elementwise && !part.shard.kernels.mask_dispatch) {
     // Sums the products of each copy's result and its gradient.
     Kernel kernel = part.elementwise(
         "choice_gradient",

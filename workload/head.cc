@@ -55,7 +55,7 @@ LayerOp cross_entropy(const Part& part) {
   const Bytes statistic = part.tokens * size_of(DataType::kFp32);
   const Bytes targets = Bytes(part.tokens * kTokenIdBytes);
   LayerOp op{.name = "cross_entropy", .region = Region::kTensor};
-  switch (part.shard.loss) {
+  switch (part.shard.loss.kernels) {
     case LossKernels::kFused:
       op.forward = {part.elementwise(op.name, {.elements = logits, .writes = 0, .flops = 5})};
       op.input_gradient = {part.elementwise(op.name, {.elements = logits, .flops = 4})};
@@ -87,7 +87,7 @@ LayerOp cross_entropy(const Part& part) {
                      {.kept = 4, .forward_workspace = t + 8, .backward_workspace = t + 12}, op);
       break;
   }
-  if (part.shard.hold_logits) {
+  if (part.shard.loss.hold_logits) {
     // The block of the rounded logits is then that of their gradient.
     op.workspace.forward = std::max(op.workspace.forward, Bytes(logits * 4));
     op.workspace.backward += Bytes(logits * (4 - t));
@@ -106,7 +106,7 @@ LayerOp cross_entropy(const Part& part) {
 void add_metrics(const Part& part, LayerOp& loss) {
   const std::int64_t logits = part.tokens * part.vocabulary;
   const std::int64_t t = part.size(1).value();
-  for (std::int64_t metric = 0; metric < part.shard.metric_losses; ++metric) {
+  for (std::int64_t metric = 0; metric < part.shard.loss.metric_losses; ++metric) {
     for (const Pass& pass : copy_and_log_softmax(t)) {
       loss.forward.push_back(pass_over("metric", logits, pass));
     }
@@ -136,7 +136,8 @@ Layer norm_to_loss(const Part& part, std::string name, bool own_table) {
       part,
       {.name = "unembedding", .inputs = part.hidden(), .outputs = part.vocabulary, .flat = true});
   if (!own_table) unembedding.parameters.own = 0;
-  if (part.shard.loss == LossKernels::kFused || part.shard.loss == LossKernels::kChunked) {
+  if (part.shard.loss.kernels == LossKernels::kFused ||
+      part.shard.loss.kernels == LossKernels::kChunked) {
     // The gradient of the logits takes the place of the kept logits, or is never there whole.
     unembedding.workspace.backward -= part.size(part.tokens * part.vocabulary);
   }

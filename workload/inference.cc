@@ -66,7 +66,7 @@ class MixedTokens {
   // Returns the kernels of attention in a ring of context ranks, for the keys and values of each
   // rank in the order in which they come: its own, then those of the ranks before it.
   std::vector<std::vector<Kernel>> parts_of_ring(const std::vector<RequestGroup>& groups) const {
-    const std::int64_t ranks = part_.shard.prompt_parts;
+    const std::int64_t ranks = part_.shard.prompt.parts;
     std::vector<std::vector<Kernel>> parts(static_cast<std::size_t>(ranks));
     for (std::int64_t hop = 0; hop < ranks; ++hop) {
       for (const RequestGroup& group : groups) {
@@ -133,10 +133,10 @@ class MixedTokens {
     return is_sparse() ? std::min(group.keys(), own().indexer.top_k) : group.keys();
   }
 
-  bool by_request() const { return part_.shard.cache_by_request; }
+  bool by_request() const { return part_.shard.cache.split == CacheSplit::kRequests; }
   // New tokens of each prompt that are this context rank's.
   std::int64_t own_queries(const RequestGroup& group) const {
-    return part_of(group.queries, part_.shard.prompt_parts);
+    return part_of(group.queries, part_.shard.prompt.parts);
   }
   // Requests whose caches the chip reads, and the heads that it reads of them.
   std::int64_t own_sequences(const RequestGroup& group) const {
@@ -177,7 +177,7 @@ class MixedTokens {
       shape.keys = std::min(shape.keys, own().attention.window + group.queries);
     }
     shape.pairs =
-        scored_pairs(model_, kind_, group) / static_cast<double>(part_.shard.prompt_parts);
+        scored_pairs(model_, kind_, group) / static_cast<double>(part_.shard.prompt.parts);
     Kernel kernel = attention_forward("attention", type(), shape);
     if (is_sparse()) {
       kernel.read += gathered_size(part_, static_cast<double>(group.sequences) * shape.pairs);
@@ -206,7 +206,7 @@ class MixedTokens {
     const double pairs = pairs_after(group, hop);
     if (pairs <= 0) return;
     const std::int64_t queries = own_queries(group);
-    const std::int64_t cached = part_of(group.cached, part_.shard.prompt_parts);
+    const std::int64_t cached = part_of(group.cached, part_.shard.prompt.parts);
     const std::int64_t made = hop == 0 ? 0 : queries;  // latents whose keys another rank has
     if (is_latent() && made + cached > 0) {
       kernels.push_back(keys_of_latents(group.sequences * (made + cached)));
@@ -232,13 +232,13 @@ class MixedTokens {
   // Counts the pairs of this rank's new tokens and the keys of the rank `hop` places before it: of
   // new tokens by their places, of the cache an equal part.
   double pairs_after(const RequestGroup& group, std::int64_t hop) const {
-    const std::int64_t ranks = part_.shard.prompt_parts;
-    const std::int64_t owner = (part_.shard.context_rank + ranks - hop) % ranks;
+    const std::int64_t ranks = part_.shard.prompt.parts;
+    const std::int64_t owner = (part_.shard.prompt.rank + ranks - hop) % ranks;
     const AttentionMask mask{own().attention.causal, own().attention.window,
                              own().attention.window_kind};
     const auto cached = static_cast<double>(group.cached);
     double pairs = 0;
-    for (const TokenSpan& queries : new_tokens(group, part_.shard.context_rank)) {
+    for (const TokenSpan& queries : new_tokens(group, part_.shard.prompt.rank)) {
       for (const TokenSpan& keys : new_tokens(group, owner)) {
         pairs += pairs_between(mask, queries, keys);
       }
@@ -250,8 +250,8 @@ class MixedTokens {
   }
 
   std::vector<TokenSpan> new_tokens(const RequestGroup& group, std::int64_t rank) const {
-    std::vector<TokenSpan> spans = spans_of_rank(group.queries, part_.shard.prompt_parts, rank,
-                                                 part_.shard.prompt_ring == PromptRing::kZigzag);
+    std::vector<TokenSpan> spans = spans_of_rank(group.queries, part_.shard.prompt.parts, rank,
+                                                 part_.shard.prompt.ring == PromptRing::kZigzag);
     const auto cached = static_cast<double>(group.cached);
     for (TokenSpan& span : spans) span = {span.from + cached, span.until + cached};
     return spans;
@@ -296,7 +296,7 @@ void exchange_requests(const Part& part, const BlockKind& kind, const RequestBat
 // Returns what a context rank has of all tokens up to now, as it is sent: latent vectors, or keys
 // and values.
 Bytes keys_of_rank(const Part& part, const RequestBatch& batch) {
-  const std::int64_t ranks = part.shard.prompt_parts;
+  const std::int64_t ranks = part.shard.prompt.parts;
   const ModelSpec& own = part.model;
   const std::int64_t width = own.latent.kv_rank > 0 ? own.latent.kv_rank + own.latent.rope_dim
                                                     : keys_and_values(own, part.kv_heads);
@@ -314,9 +314,9 @@ Bytes keys_of_rank(const Part& part, const RequestBatch& batch) {
 // them before; a ring doesn't keep what it passes on, so they pass it round again.
 void exchange_keys(const Part& part, const BlockKind& kind, const RequestBatch& batch,
                    const MixedTokens& mixed, LayerOp& attention) {
-  const std::int64_t ranks = part.shard.prompt_parts;
+  const std::int64_t ranks = part.shard.prompt.parts;
   if (ranks == 1) return;
-  if (part.shard.prompt_ring == PromptRing::kNone) {
+  if (part.shard.prompt.ring == PromptRing::kNone) {
     if (!kind.shares) attention.pass.gathered_before = ranks * keys_of_rank(part, batch);
     return;
   }
@@ -379,9 +379,9 @@ void join_experts(const ModelSpec& model, const Shard& shard, const RequestBatch
   const auto is_expert = [](const LayerOp& op) { return op.region == Region::kExpert; };
   const auto first = std::ranges::find_if(block.ops, is_expert);
   const auto end = std::find_if_not(first, block.ops.end(), is_expert);
-  const bool apart = shard.sending_replicas > 0;
-  const std::int64_t senders = shard.tensor > 1 ? 1 : shard.expert * shard.expert_tensor;
-  const std::int64_t tokens = apart ? batch.tokens() * shard.sending_replicas
+  const bool apart = shard.experts.sending_replicas > 0;
+  const std::int64_t senders = shard.tensor > 1 ? 1 : shard.experts.parts * shard.experts.tensor;
+  const std::int64_t tokens = apart ? batch.tokens() * shard.experts.sending_replicas
                                     : shard.sequences * shard.sequence_length * senders;
   const ExpertSpec& experts = model.experts;
   LayerOp joined = *first;
@@ -393,13 +393,13 @@ void join_experts(const ModelSpec& model, const Shard& shard, const RequestBatch
   const auto narrower = bits_of(held) < bits_of(type) ? std::optional(held) : std::nullopt;
   joined.forward = {experts_kernel("experts", type, narrower,
                                    {.tokens = tokens,
-                                    .experts = experts.routed / shard.expert,
+                                    .experts = experts.routed / shard.experts.parts,
                                     .all = experts.routed,
                                     .chosen = experts.visited(),
                                     .hidden = experts.latent > 0 ? experts.latent : model.hidden,
-                                    .inter = experts.intermediate / shard.expert_tensor,
+                                    .inter = experts.intermediate / shard.experts.tensor,
                                     .gated = model.mlp.gated,
-                                    .spread = shard.expert_spread})};
+                                    .spread = shard.pass_experts.spread})};
   *first = std::move(joined);
   block.ops.erase(first + 1, end);
   for (LayerOp& op : block.ops) {
@@ -407,7 +407,7 @@ void join_experts(const ModelSpec& model, const Shard& shard, const RequestBatch
                   [](const Kernel& kernel) { return kernel.use == KernelUse::kChooseExperts; });
     const bool moves_rows =
         !apart && (op.name.role() == OpRole::kPermute || op.name.role() == OpRole::kUnpermute);
-    if (moves_rows && (shard.tensor > 1 || shard.expert == 1)) op.forward.clear();
+    if (moves_rows && (shard.tensor > 1 || shard.experts.parts == 1)) op.forward.clear();
   }
 }
 
@@ -430,8 +430,9 @@ class PassLayers {
   PassLayers(const ModelSpec& model, const Shard& shard, const RequestBatch& batch)
       : model_(model), shard_(shard), batch_(batch) {
     shard_.sequences =
-        tokens_of_chip(batch, shard.prompt_parts, shard.sequence_parallel ? shard.tensor : 1);
+        tokens_of_chip(batch, shard.prompt.parts, shard.sequence_parallel ? shard.tensor : 1);
     shard_.sequence_length = 1;
+    shard_.narrow.gather_narrow = false;  // what serves gathers before it rounds
   }
 
   ModelLayers build() const {
@@ -454,7 +455,7 @@ class PassLayers {
     for (LayerOp& op : block.ops) {
       if (std::optional<std::vector<Kernel>> kernels = mixed.of(op.name.role(), batch_)) {
         op.forward = *std::move(kernels);
-        if (shard_.cache_by_request && op.name.role() == OpRole::kAttention) {
+        if (shard_.cache.split == CacheSplit::kRequests && op.name.role() == OpRole::kAttention) {
           exchange_requests(part, kind, batch_, op);
         }
         if (op.name.role() == OpRole::kAttention) exchange_keys(part, kind, batch_, mixed, op);
@@ -463,7 +464,7 @@ class PassLayers {
       }
     }
     if (block.routing) join_experts(model_, shard_, batch_, block);
-    if (block.routing && shard_.tensor > 1 && shard_.sending_replicas == 0) {
+    if (block.routing && shard_.tensor > 1 && shard_.experts.sending_replicas == 0) {
       divide_experts_over_tensor_group(block);
     }
     return forward_only(std::move(block));

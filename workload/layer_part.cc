@@ -12,12 +12,12 @@ DataType operand_type(const Part& part, const Projection& projection) {
 
 // Returns whether all values of an operand share a scale that its own largest value decides.
 bool finds_scale(const Part& part) {
-  return part.shard.current_scaling && !part.shard.types.scales_rows();
+  return part.shard.narrow.current_scaling && !part.scales_rows();
 }
 
 // Rounds the weights again for each pass that multiplies with them.
 void add_weight_rounding(const Part& part, std::int64_t weights, LayerOp& op) {
-  if (!part.shard.round_weights) return;
+  if (!part.shard.narrow.round_weights) return;
   add_rounding(part, KernelUse::kRoundWeight, weights, op.forward);
   add_rounding(part, KernelUse::kRoundWeight, weights, op.input_gradient);
 }
@@ -46,7 +46,7 @@ LayerOp multiply(const Part& part, const Projection& projection, std::int64_t to
   LayerOp op{.name = name, .region = Region::kTensor};
   // With one scale, what was gathered is transposed; blocks of rows have other scales along the
   // tokens, so own tokens are rounded that way too, and gathered.
-  const bool by_rows = types.scales_rows();
+  const bool by_rows = part.scales_rows();
   const bool turns_gathered = !by_rows && rounded.gradient != tokens;
   if (narrow) {
     add_rounding(part, KernelUse::kRoundInput, rounded.input * inputs, op.forward);
@@ -62,7 +62,7 @@ LayerOp multiply(const Part& part, const Projection& projection, std::int64_t to
   op.input_gradient.push_back(matmul(name, product, {.m = tokens, .n = inputs, .k = outputs}));
   if (narrow) {
     add_turning(part, "turn_input", (by_rows ? rounded.input : tokens) * inputs,
-                keeps_wide || !part.shard.fused_elementwise, op);
+                keeps_wide || !part.shard.kernels.fused_elementwise, op);
     if (turns_gathered) add_turning(part, "turn_gradient", tokens * outputs, false, op);
   }
   op.weight_gradient.push_back(
@@ -122,7 +122,7 @@ void add_gradient_rounding(const Part& part, std::int64_t values, LayerOp& op) {
   if (!part.narrows()) return;
   add_rounding(part, KernelUse::kRoundGradient, values, op.input_gradient);
   if (!part.turns()) return;
-  if (part.shard.fused_elementwise) {
+  if (part.shard.kernels.fused_elementwise) {
     op.input_gradient.back().written += part.operand_size(values);
   } else {
     add_turning(part, "turn_gradient", values, true, op);
@@ -134,13 +134,13 @@ void add_turning(const Part& part, std::string_view name, std::int64_t values, b
   const DataTypes& types = part.shard.types;
   if (!part.narrows() || !part.turns()) return;
   const Bytes narrow = part.operand_size(values);
-  wide = wide && types.scales_rows();  // with one scale the narrow values are moved as they are
+  wide = wide && part.scales_rows();  // with one scale the narrow values are moved as they are
   op.weight_gradient.push_back(rounding(name, wide ? types.activations : types.matmul, values,
                                         wide ? part.size(values) : narrow, narrow));
 }
 
 void add_transpose(const Part& part, std::int64_t weights, LayerOp& op) {
-  if (!part.narrows() || !part.shard.transpose_weights) return;
+  if (!part.narrows() || !part.shard.narrow.transpose_weights) return;
   op.input_gradient.push_back(
       elementwise("transpose_weight", part.shard.types.matmul, {.elements = weights}));
 }
@@ -186,7 +186,7 @@ LayerOp project_to_width(const Part& part, const Projection& projection) {
 }
 
 bool gathers_narrow(const Part& part, const Projection& projection) {
-  return projection.narrow && part.narrows() && part.gathers() && part.shard.gathers_narrow;
+  return projection.narrow && part.narrows() && part.gathers() && part.shard.narrow.gather_narrow;
 }
 
 }  // namespace

@@ -86,12 +86,6 @@ std::int64_t sum_of(const std::vector<LayerOp>& ops, std::int64_t OpParameters::
 
 }  // namespace
 
-std::string_view name_of(LossKernels kernels) {
-  constexpr std::array<std::string_view, kLossKernels> kNames = {"fused", "in_place", "separate",
-                                                                 "chunked"};
-  return kNames[static_cast<std::size_t>(kernels)];
-}
-
 DataTypes all_of_type(DataType type) {
   return {.weights = type,
           .activations = type,

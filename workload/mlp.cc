@@ -1,5 +1,6 @@
 #include "workload/mlp.h"
 
+#include <optional>
 #include <utility>
 
 namespace stepsim {
@@ -17,11 +18,12 @@ LayerOp mlp_activation(const Part& part, OpName name, Region region, std::int64_
       {.elements = elements, .reads = inputs + 1, .writes = inputs, .flops = gated ? 12 : 20})};
   const DataTypes& types = part.shard.types;
   Bytes kept = part.size(elements * inputs);
-  if (types.activation_input && size_of(*types.activation_input) < size_of(types.activations)) {
+  const std::optional<DataType> kept_in = part.shard.narrow.activation_input_type;
+  if (kept_in && size_of(*kept_in) < size_of(types.activations)) {
     // The narrow form is written in addition, and read instead of the wide one.
-    const Bytes narrow = part.scaled_size(elements * inputs, *types.activation_input);
+    const Bytes narrow = part.scaled_size(elements * inputs, *kept_in);
     op.again = op.forward;
-    if (part.shard.fused_elementwise) {
+    if (part.shard.kernels.fused_elementwise) {
       op.forward.front().written += narrow;
       op.again.front().read += narrow - kept;
       op.input_gradient.front().read += narrow - kept;

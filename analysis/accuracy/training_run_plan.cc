@@ -197,15 +197,15 @@ void read_kernels(const RowReader& row, ParallelPlan& plan) {
   const bool chunked = says("chunked cross") || says("chunked ce") || says("cut cross") ||
                        says("cut_cross") || says("fused linear cross") ||
                        says("linear_cross_entropy");
-  if (fast && plan.kernels.loss == LossKernels::kSeparate) {
+  if (fast && plan.loss.kernels == LossKernels::kSeparate) {
     // fms-acceleration's, of Unsloth: the gradient takes the place of the shifted logits, and is
     // padded to all of them, both in fp32.
-    plan.kernels.loss = LossKernels::kInPlace;
-    plan.buffers.hold_logits = true;
+    plan.loss.kernels = LossKernels::kInPlace;
+    plan.loss.hold_logits = true;
   }
-  if (liger || chunked) plan.kernels.loss = LossKernels::kChunked;
-  if (says("loss not chunked")) plan.kernels.loss = LossKernels::kSeparate;
-  if (!has_fp32_copy(plan.kernels.loss)) plan.buffers.hold_logits = false;
+  if (liger || chunked) plan.loss.kernels = LossKernels::kChunked;
+  if (says("loss not chunked")) plan.loss.kernels = LossKernels::kSeparate;
+  if (!has_fp32_copy(plan.loss.kernels)) plan.loss.hold_logits = false;
 }
 
 // Reads settings and remarks, in which one word stands for itself ("overlap-grad-reduce") or is

@@ -223,6 +223,26 @@ PromptRing ring_of(const ParallelPlan& plan) {
   return plan.tensor.cp_mode == ContextMode::kZigzagRing ? PromptRing::kZigzag : PromptRing::kNone;
 }
 
+PromptShare prompt_share(const ParallelPlan& plan, const Role& role) {
+  return {.parts = plan.mesh.cp, .ring = ring_of(plan), .rank = role.context_rank};
+}
+
+HeldExperts held_experts(const ParallelPlan& plan, const Role& role) {
+  return {.parts = plan.mesh.ep,
+          .tensor = plan.mesh.etp,
+          .rank = role.expert_rank,
+          .one_copy_each = plan.experts.dispatch == Dispatch::kAllToAll,
+          .sending_replicas = plan.splits_ffn() ? plan.mesh.dp : 0,
+          .host_reads_counts =
+              plan.is_launched() && plan.launches.host_reads_counts && sends_tokens(plan)};
+}
+
+// New tokens of all requests of a pass go through its layers together.
+std::int64_t tokens_of_pass(const ParallelPlan& plan) {
+  const std::int64_t divisor = plan.divides_tokens() ? plan.mesh.tp : 1;
+  return tokens_of_chip(requests_of(plan), plan.mesh.cp, divisor);
+}
+
 // Experts that compute in a narrow type are held in it, unless the plan says another.
 std::optional<DataType> expert_weights(const ParallelPlan& plan) {
   if (plan.pass.expert_weight_type || !plan.pass.expert_type) return plan.pass.expert_weight_type;
@@ -241,50 +261,26 @@ DataTypes data_types(const ParallelPlan& plan) {
           .gradients = plan.update.gradient_bytes == 4 ? DataType::kFp32 : DataType::kBf16,
           .communication = plan.communicated(),
           .dispatch = plan.dispatched(),
-          .combine = plan.combined(),
-          .scale_block = plan.narrow.scale_block,
-          .scale_rows = plan.narrow.scale_rows,
-          .activation_input = plan.narrow.activation_input_type,
-          .attention_result_bits = plan.narrow.attention_result_bits};
+          .combine = plan.combined()};
 }
 
 Shard shard_of(const ParallelPlan& plan, const Role& role) {
-  // New tokens of all requests of a pass go through its layers together.
   const bool is_pass = plan.is_inference();
-  return {.sequences = is_pass ? tokens_of_chip(requests_of(plan), plan.mesh.cp,
-                                                plan.divides_tokens() ? plan.mesh.tp : 1)
-                               : plan.batch.microbatch_size,
+  return {.sequences = is_pass ? tokens_of_pass(plan) : plan.batch.microbatch_size,
           .sequence_length = is_pass ? 1 : plan.batch.sequence,
           .document_length = plan.batch.document_length,
           .tensor = plan.mesh.tp,
           .sequence_parallel = plan.divides_tokens(),
           .tensor_width = plan.tensor.tensor_width,
           .context = is_pass ? 1 : plan.mesh.cp,
-          .expert = plan.mesh.ep,
-          .expert_tensor = plan.mesh.etp,
-          .expert_rank = role.expert_rank,
-          .expert_spread = plan.pass.expert_spread,
-          .cache_by_request = plan.pass.cache_split == CacheSplit::kRequests,
-          .prompt_parts = is_pass ? plan.mesh.cp : 1,
-          .prompt_ring = is_pass ? ring_of(plan) : PromptRing::kNone,
-          .context_rank = role.context_rank,
-          .sending_replicas = plan.splits_ffn() ? plan.mesh.dp : 0,
-          .fused_attention = plan.kernels.fused_attention,
-          .fused_elementwise = plan.kernels.fused_elementwise,
-          .transpose_weights = plan.narrow.transpose_weights,
-          .transpose_operands = plan.narrow.transpose_operands,
-          .current_scaling = plan.narrow.current_scaling,
-          .gathers_narrow = plan.narrow.gather_narrow && plan.tensor.sequence_parallel && !is_pass,
-          .round_weights = plan.narrow.round_weights,
-          .loss = plan.kernels.loss,
-          .hold_logits = plan.buffers.hold_logits,
-          .metric_losses = plan.buffers.metric_losses,
-          .grouped_experts = plan.kernels.grouped_experts,
-          .sorts_copies = plan.kernels.sort_copies && plan.experts.dispatch == Dispatch::kAllToAll,
-          .mask_dispatch = plan.kernels.mask_dispatch,
-          .host_reads_counts =
-              plan.is_launched() && plan.launches.host_reads_counts && sends_tokens(plan),
-          .types = data_types(plan)};
+          .experts = held_experts(plan, role),
+          .types = data_types(plan),
+          .kernels = plan.kernels,
+          .narrow = plan.narrow,
+          .loss = plan.loss,
+          .prompt = is_pass ? prompt_share(plan, role) : PromptShare{},
+          .cache = plan.cache,
+          .pass_experts = plan.pass_experts};
 }
 
 Bytes message_size(const ModelSpec& model, const ParallelPlan& plan, const ModelLayers& layers,
@@ -298,8 +294,8 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
                          const ExpertExchange& exchange) {
   Shard shard = shard_of(plan, role);
   if (plan.experts.dispatch == Dispatch::kTwoLevel && !exchange.matrices.empty()) {
-    shard.arriving_tokens = arriving_tokens(token_routing(part_of_model(model, shard)), plan,
-                                            exchange, role.expert_rank);
+    shard.experts.arriving_tokens = arriving_tokens(token_routing(part_of_model(model, shard)),
+                                                    plan, exchange, role.expert_rank);
   }
   LoweredModel lowered{.layers = plan.is_inference()
                                      ? inference_layers(model, shard, requests_of(plan))

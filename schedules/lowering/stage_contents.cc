@@ -150,7 +150,7 @@ void fill_stage(const ModelSpec& model, const LoweredModel& lowered, Stage& stag
   fill_shared(model, lowered.layers, stage);
   if (plan.is_inference()) {
     const auto at = static_cast<std::size_t>(stage.number);
-    stage.cache = cache_of_layers(model, requests_of(plan), plan.mesh.tp, plan.pass.cache_split,
+    stage.cache = cache_of_layers(model, requests_of(plan), plan.mesh.tp, plan.cache.split,
                                   first_block[at], first_block[at + 1], plan.mesh.cp);
     stage.weights = weights_of(model, lowered.layers, first_block[at], first_block[at + 1], stage);
   }

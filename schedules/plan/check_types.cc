@@ -58,10 +58,10 @@ void check_of_decoders(const ParallelPlan& plan, Rules& rules) {
                 "is false" + none + "attention: true");
   rules.require(!plan.kernels.attention_library, "attention_library",
                 "is given" + none + "attention: leave it out");
-  rules.require(plan.kernels.loss == LossKernels::kFused, "loss",
-                "is " + std::string(name_of(plan.kernels.loss)) + none + "loss: leave it out");
-  rules.require(plan.buffers.metric_losses == 0, "metric_losses",
-                "is " + std::to_string(plan.buffers.metric_losses) + none + "loss: 0");
+  rules.require(plan.loss.kernels == LossKernels::kFused, "loss",
+                "is " + std::string(name_of(plan.loss.kernels)) + none + "loss: leave it out");
+  rules.require(plan.loss.metric_losses == 0, "metric_losses",
+                "is " + std::to_string(plan.loss.metric_losses) + none + "loss: 0");
   rules.require(!plan.narrow.activation_input_type, "activation_input_dtype",
                 "is given" + none + "activation functions: leave it out");
   rules.require(!plan.narrow.scale_block, "scale_block",
@@ -97,8 +97,8 @@ void check_rounding(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
   const bool has_passes =
       model.kind == ModelKind::kTransformer &&
       (model.norms.kind == NormKind::kRms || model.mlp.gated || model.attention.rotary);
-  rules.require(!plan.buffers.hold_logits || has_fp32_copy(plan.kernels.loss), "hold_logits",
-                "is true, but loss is " + std::string(name_of(plan.kernels.loss)) +
+  rules.require(!plan.loss.hold_logits || has_fp32_copy(plan.loss.kernels), "hold_logits",
+                "is true, but loss is " + std::string(name_of(plan.loss.kernels)) +
                     ", which has no fp32 copy of the logits: false, or separate or in_place");
   rules.require(!plan.kernels.eager_elementwise || has_passes, "eager_elementwise",
                 "is true, but the model has no RMS norm, rotation or gated MLP: false");

@@ -272,13 +272,13 @@ TEST_F(LoadExperimentTest, APlanMayNameItsSoftware) {
   source = with_keys(source, "software=torchtitan-2025.03,zero=3");
   Experiment experiment = load_experiment(source);
   EXPECT_EQ(experiment.plan.software, "torchtitan-2025.03");
-  EXPECT_EQ(experiment.plan.kernels.loss, LossKernels::kSeparate);
+  EXPECT_EQ(experiment.plan.loss.kernels, LossKernels::kSeparate);
   EXPECT_TRUE(experiment.plan.buffers.shared_master);
   EXPECT_EQ(experiment.plan.kernels.attention_library, AttentionLibrary::kFlash2);
 
   source.software += ",loss=fused,attention_library=cudnn";
   experiment = load_experiment(source);
-  EXPECT_EQ(experiment.plan.kernels.loss, LossKernels::kFused) << "what is given goes first";
+  EXPECT_EQ(experiment.plan.loss.kernels, LossKernels::kFused) << "what is given goes first";
   EXPECT_EQ(experiment.plan.kernels.attention_library, AttentionLibrary::kCudnn);
 
   source = with_keys(source, "software=megatron-core-simumax");

@@ -54,7 +54,7 @@ double kept(const Configuration& configuration, const Saving& saving) {
                                                       .sequence_length = 2048,
                                                       .tensor = kTensor,
                                                       .sequence_parallel = saving.sequence_parallel,
-                                                      .fused_attention = false})
+                                                      .kernels = {.fused_attention = false}})
           .block(0);
   if (saving.full) return static_cast<double>(layer.ops.front().saved.total.value());
   ParallelPlan plan;

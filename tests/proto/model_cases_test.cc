@@ -137,7 +137,7 @@ double korthikanti(std::int64_t tensor, bool sequence_parallel, bool selective) 
   const Layer block = build_layers(model, {.sequence_length = 4096,
                                            .tensor = tensor,
                                            .sequence_parallel = sequence_parallel,
-                                           .fused_attention = false})
+                                           .kernels = {.fused_attention = false}})
                           .block(0);
   Bytes sum;
   for (const LayerOp& op : block.ops)

@@ -96,7 +96,7 @@ TEST(InferencePlanTest, KeysOfInferenceNeedIt) {
   plan.batch.global_batch = 8;
   plan.batch.sequence = 64;
   plan.pass.context = 64;
-  plan.pass.cache_type = DataType::kFp8;
+  plan.cache.type = DataType::kFp8;
   EXPECT_EQ(problems_of(plan), (Fields{"cache_dtype", "context"}));
 }
 
@@ -108,12 +108,12 @@ TEST(InferencePlanTest, EncodersDontGenerate) {
 
 TEST(InferencePlanTest, CachesByRequestNeedATensorGroup) {
   ParallelPlan plan = decode();
-  plan.pass.cache_split = CacheSplit::kRequests;
+  plan.cache.split = CacheSplit::kRequests;
   EXPECT_EQ(problems_of(plan), Fields{"cache_split"});
   ParallelPlan training;
   training.batch.global_batch = 8;
   training.batch.sequence = 64;
-  training.pass.cache_split = CacheSplit::kRequests;
+  training.cache.split = CacheSplit::kRequests;
   EXPECT_EQ(problems_of(training), Fields{"cache_split"});
 }
 
@@ -147,7 +147,7 @@ TEST(InferencePlanTest, CachesByRequestExchangeQueriesAndResults) {
   complete_inference(model, plan);
   const Cluster cluster = one_node(2, 100_GBps);
   const auto simulated = [&](CacheSplit split) {
-    plan.pass.cache_split = split;
+    plan.cache.split = split;
     const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
     return simulate(graph, cluster, {});
   };
@@ -292,7 +292,7 @@ TEST(InferencePlanTest, TwoDimensionalWeightsSendWhatIsLeft) {
     plan.mesh.tp = 4;
     plan.tensor.tensor_width = 2;
     plan.tensor.sequence_parallel = true;
-    plan.pass.cache_split = split;
+    plan.cache.split = split;
     complete_inference(model, plan);
     const Cluster cluster = one_node(4, 100_GBps);
     EXPECT_EQ(fields_of(check(plan, model, cluster.places)), Fields{});

@@ -111,8 +111,8 @@ TEST(AdaptersTest, AdaptersOfAParallelBranchGatherAgain) {
 TEST(AdaptersTest, NarrowOperandsThatNobodyReadsAreNotMade) {
   Shard divided{.sequence_length = kTokens, .tensor = 4, .sequence_parallel = true};
   divided.types.matmul = DataType::kFp8;
-  divided.gathers_narrow = true;
-  divided.transpose_operands = true;
+  divided.narrow.gather_narrow = true;
+  divided.narrow.transpose_operands = true;
   const ModelLayers whole = build_layers(llama3_8b(), divided);
   const ModelLayers adapted =
       with_adapters(whole, {.rank = kRank, .places = {AdapterPlace::kQkv}}, divided.types);

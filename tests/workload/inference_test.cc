@@ -67,7 +67,7 @@ TEST(InferenceTest, CachesByRequestAreReadOnce) {
   const RequestBatch batch = decoding(20, 8192);
   Shard shard{.tensor = 16};
   const ModelLayers heads = inference_layers(llama3_70b(), shard, batch);
-  shard.cache_by_request = true;
+  shard.cache.split = CacheSplit::kRequests;
   const ModelLayers requests = inference_layers(llama3_70b(), shard, batch);
   const LayerOp& by_head = op(heads.blocks[0], "attention");
   const LayerOp& by_request = op(requests.blocks[0], "attention");
@@ -84,7 +84,7 @@ TEST(InferenceTest, CachesByRequestAreReadOnce) {
 }
 
 Shard ring_of(PromptRing ring, std::int64_t ranks, std::int64_t rank) {
-  return {.tensor = 8, .prompt_parts = ranks, .prompt_ring = ring, .context_rank = rank};
+  return {.tensor = 8, .prompt = {.parts = ranks, .ring = ring, .rank = rank}};
 }
 
 double attention_flops(const std::vector<Kernel>& kernels) {
@@ -132,7 +132,7 @@ TEST(InferenceTest, ARingPassesTheCacheRound) {
   EXPECT_EQ(ring.pass.handed_round, Bytes(2 * (1024 * 256 * 2 + 512 * 256)));
   EXPECT_EQ(ring.pass.gathered_before, Bytes(0));
   const ModelLayers gathers =
-      inference_layers(llama3_70b(), {.tensor = 8, .prompt_parts = 4}, batch);
+      inference_layers(llama3_70b(), {.tensor = 8, .prompt = {.parts = 4}}, batch);
   const LayerOp& gather = op(gathers.blocks[0], "attention");
   EXPECT_EQ(gather.pass.gathered_before, 4 * ring.pass.handed_round);
   EXPECT_NEAR(attention_flops(ring.forward) / attention_flops(gather.forward), 1, 1e-12);
@@ -159,7 +159,7 @@ TEST(InferenceTest, LatentsByRequestAreReadOnce) {
   const RequestBatch batch = decoding(16, 4096);
   Shard shard{.tensor = 8};
   const ModelLayers heads = inference_layers(latent(), shard, batch);
-  shard.cache_by_request = true;
+  shard.cache.split = CacheSplit::kRequests;
   const ModelLayers requests = inference_layers(latent(), shard, batch);
   const LayerOp& by_head = op(heads.blocks[0], "attention");
   const LayerOp& by_request = op(requests.blocks[0], "attention");
@@ -297,8 +297,8 @@ TEST(InferenceTest, ATensorGroupDividesTheExperts) {
   };
   const double whole = flops({});
   EXPECT_DOUBLE_EQ(whole, 2.0 * 64 * 4 * 3 * 8192 * 1024);
-  EXPECT_DOUBLE_EQ(4 * flops({.tensor = 4, .expert = 4}), whole);
-  EXPECT_DOUBLE_EQ(4 * flops({.tensor = 4, .expert_tensor = 4}), whole);
+  EXPECT_DOUBLE_EQ(4 * flops({.tensor = 4, .experts = {.parts = 4}}), whole);
+  EXPECT_DOUBLE_EQ(4 * flops({.tensor = 4, .experts = {.tensor = 4}}), whole);
 }
 
 TEST(InferenceTest, ExpertsMayComputeInATypeOfTheirOwn) {
@@ -317,7 +317,8 @@ TEST(InferenceTest, ExpertsMayComputeInATypeOfTheirOwn) {
 // With chances 16 apart the weights of fewer experts are read, of the same FLOPs.
 TEST(InferenceTest, PopularExpertsAreSharedByMoreTokens) {
   const auto kernel = [](double spread) {
-    return experts_of(inference_layers(experts(), {.expert_spread = spread}, decoding(8, 1)));
+    return experts_of(
+        inference_layers(experts(), {.pass_experts = {.spread = spread}}, decoding(8, 1)));
   };
   EXPECT_LT(kernel(16).read, kernel(1).read);
   EXPECT_EQ(kernel(16).flops.value(), kernel(1).flops.value());

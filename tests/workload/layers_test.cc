@@ -296,7 +296,8 @@ TEST(LayersTest, TheHeadKeepsLogitsAndTwoStatisticsAToken) {
 TEST(LayersTest, ALossInPassesKeepsFp32) {
   const std::int64_t tokens = 1024, logits = tokens * 128'256;
   const auto head_of = [&](LossKernels loss, std::int64_t tensor) {
-    return build_layers(llama3_70b(), {.sequence_length = tokens, .tensor = tensor, .loss = loss})
+    return build_layers(llama3_70b(),
+                        {.sequence_length = tokens, .tensor = tensor, .loss = {.kernels = loss}})
         .head;
   };
   const Layer in_place = head_of(LossKernels::kInPlace, 1);
@@ -306,12 +307,13 @@ TEST(LayersTest, ALossInPassesKeepsFp32) {
   // Log-softmax, the gradients of it and of the fp32 copy, and the block of the bf16 logits.
   const LayerOp separate = op_named(head_of(LossKernels::kSeparate, 1), "cross_entropy");
   EXPECT_EQ(separate.saved.total + separate.workspace.backward, Bytes(logits * 14 + tokens * 12));
-  const Shard holds{.sequence_length = tokens, .loss = LossKernels::kSeparate, .hold_logits = true};
+  const Shard holds{.sequence_length = tokens,
+                    .loss = {.kernels = LossKernels::kSeparate, .hold_logits = true}};
   const LayerOp held = op_named(build_layers(llama3_70b(), holds).head, "cross_entropy");
   EXPECT_EQ(held.saved.total + held.workspace.backward, Bytes(logits * 16 + tokens * 12));
   EXPECT_EQ(held.saved.total, separate.saved.total);
   Shard holds_in_place = holds;
-  holds_in_place.loss = LossKernels::kInPlace;
+  holds_in_place.loss.kernels = LossKernels::kInPlace;
   const LayerOp held_in_place =
       op_named(build_layers(llama3_70b(), holds_in_place).head, "cross_entropy");
   EXPECT_EQ(held_in_place.saved.total + held_in_place.workspace.backward,
@@ -331,7 +333,8 @@ TEST(LayersTest, ALossInPassesKeepsFp32) {
 TEST(LayersTest, MetricsPassOverTheLogitsAgain) {
   const std::int64_t tokens = 1024, logits = tokens * 128'256;
   const auto loss_with = [&](std::int64_t metrics, LossKernels loss) {
-    const Shard shard{.sequence_length = tokens, .loss = loss, .metric_losses = metrics};
+    const Shard shard{.sequence_length = tokens,
+                      .loss = {.kernels = loss, .metric_losses = metrics}};
     return op_named(build_layers(llama3_70b(), shard).head, "cross_entropy");
   };
   const auto traffic = [](const LayerOp& op) {
@@ -358,7 +361,8 @@ TEST(LayersTest, TrafficOfALoss) {
   const std::int64_t tokens = 1024;
   const auto traffic = [&](LossKernels loss, std::int64_t tensor, bool forward) {
     const Layer head =
-        build_layers(llama3_70b(), {.sequence_length = tokens, .tensor = tensor, .loss = loss})
+        build_layers(llama3_70b(),
+                     {.sequence_length = tokens, .tensor = tensor, .loss = {.kernels = loss}})
             .head;
     const LayerOp& op = op_named(head, "cross_entropy");
     double bytes = 0;
@@ -433,12 +437,12 @@ TEST(LayersTest, ScalesOfATensorAreFoundBeforeItIsRounded) {
   EXPECT_EQ(count(shard, "round_weight"), 0);
   const std::int64_t rounded = count(shard, "round_input") + count(shard, "round_gradient");
   EXPECT_GE(rounded, 4 + 4) << "inputs and gradients of four projections";
-  shard.current_scaling = true;
+  shard.narrow.current_scaling = true;
   EXPECT_EQ(count(shard, "find_scale"), rounded);
-  shard.round_weights = true;
+  shard.narrow.round_weights = true;
   EXPECT_EQ(count(shard, "round_weight"), 4 * 2);
   EXPECT_EQ(count(shard, "find_scale"), rounded + 4 * 2);
-  shard.types.scale_block = 128;
+  shard.narrow.scale_block = 128;
   EXPECT_EQ(count(shard, "find_scale"), 0) << "a block's scale is found where it is rounded";
 }
 

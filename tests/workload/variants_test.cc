@@ -47,7 +47,7 @@ TEST(KorthikantiTest, TheFormulasFallOutOfTheKernelLists) {
                                 .sequence_length = s,
                                 .tensor = tensor,
                                 .sequence_parallel = sequence_parallel,
-                                .fused_attention = false})
+                                .kernels = {.fused_attention = false}})
         .block(0);
   };
   const std::int64_t sbh = s * b * h;
@@ -73,7 +73,7 @@ TEST(KorthikantiTest, TheEmbeddingKeepsItsDropoutMask) {
 }
 
 TEST(UnfusedAttentionTest, MultipliesEveryPairSixTimes) {
-  Shard shard{.sequence_length = 1024, .fused_attention = false};
+  Shard shard{.sequence_length = 1024, .kernels = {.fused_attention = false}};
   const LayerOp attention = op_named(build_layers(gpt3_175b(), shard).block(0), "attention");
   Flops forward, backward;
   for (const Kernel& kernel : attention.forward) {
@@ -228,7 +228,7 @@ TEST(Fp8Test, ProjectionsMultiplyAndKeepInOneByte) {
 TEST(Fp8Test, BlocksOfARowHaveScales) {
   Shard shard{.sequence_length = 1024};
   shard.types.matmul = DataType::kFp8;
-  shard.types.scale_block = 128;
+  shard.narrow.scale_block = 128;
   const LayerOp down = op_named(build_layers(llama3_8b(), shard).block(0), "down_projection");
   EXPECT_EQ(down.saved.total, Bytes(1024 * 14336 / 128 * 132));
   ASSERT_EQ(down.weight_gradient.size(), 2U);
@@ -242,7 +242,7 @@ TEST(Fp8Test, BlocksOfARowHaveScales) {
 TEST(Fp8Test, RowsHaveScales) {
   Shard shard{.sequence_length = 1024};
   shard.types.matmul = DataType::kFp8;
-  shard.types.scale_rows = true;
+  shard.narrow.scale_rows = true;
   const LayerOp down = op_named(build_layers(llama3_8b(), shard).block(0), "down_projection");
   EXPECT_EQ(down.saved.total, Bytes(1024 * 14336));
   ASSERT_EQ(down.weight_gradient.size(), 2U);
@@ -271,8 +271,8 @@ TEST(Fp8Test, FormatsWithScalesAreSmallerStill) {
 TEST(Fp8Test, InputsOfActivationsAreKeptNarrow) {
   Shard shard{.sequence_length = 1024};
   const LayerOp wide = op_named(build_layers(llama3_8b(), shard).block(0), "mlp_activation");
-  shard.types.scale_block = 128;
-  shard.types.activation_input = DataType::kFp8;
+  shard.narrow.scale_block = 128;
+  shard.narrow.activation_input_type = DataType::kFp8;
   const LayerOp narrow = op_named(build_layers(llama3_8b(), shard).block(0), "mlp_activation");
   const Bytes kept(1024 * 2 * 14336 / 128 * 132);
   EXPECT_EQ(wide.saved.total, Bytes(1024 * 2 * 14336 * 2));
@@ -287,7 +287,7 @@ TEST(Fp8Test, InputsOfActivationsAreKeptNarrow) {
 TEST(Fp8Test, TokensThatTravelNarrowArriveNarrow) {
   Shard shard{.sequence_length = 1024};
   shard.types.matmul = shard.types.dispatch = DataType::kFp8;
-  shard.types.scale_block = 128;
+  shard.narrow.scale_block = 128;
   const Layer block = build_layers(mixtral_8x7b(), shard).block(0);
   EXPECT_EQ(names_of(op_named(block, "permute").forward), "round_input permute");
   EXPECT_EQ(names_of(op_named(block, "unpermute").input_gradient), "round_gradient permute");
@@ -303,10 +303,10 @@ TEST(Fp8Test, TokensThatTravelNarrowArriveNarrow) {
 // With separate kernels the gradient is read twice, once for each direction. Values that the
 // backward reads are widened first.
 TEST(Fp8Test, SeparateKernelsReadWhatTheyRoundAgain) {
-  Shard shard{.sequence_length = 1024, .fused_elementwise = false};
+  Shard shard{.sequence_length = 1024, .kernels = {.fused_elementwise = false}};
   shard.types.matmul = DataType::kFp8;
-  shard.types.scale_block = 128;
-  shard.types.activation_input = DataType::kFp8;
+  shard.narrow.scale_block = 128;
+  shard.narrow.activation_input_type = DataType::kFp8;
   const Layer block = build_layers(llama3_8b(), shard).block(0);
   const LayerOp& down = op_named(block, "down_projection");
   const Bytes wide(1024 * 4096 * 2);
@@ -334,7 +334,7 @@ TEST(Fp8Test, SeparateKernelsReadWhatTheyRoundAgain) {
 }
 
 TEST(Fp8Test, WeightsAreTurnedForTheirInputGradient) {
-  Shard shard{.sequence_length = 1024, .transpose_weights = true};
+  Shard shard{.sequence_length = 1024, .narrow = {.transpose_weights = true}};
   const auto of = [&shard](const char* name) {
     return op_named(build_layers(mixtral_8x7b(), shard).block(0), name).input_gradient;
   };
@@ -350,7 +350,7 @@ TEST(Fp8Test, WeightsAreTurnedForTheirInputGradient) {
 // With one scale a tensor the narrow operands of weight gradients are moved as they are: the kept
 // input by a kernel, the gradient by the one that rounds it, which writes it twice.
 TEST(Fp8Test, OperandsOfWeightGradientsAreTurned) {
-  Shard shard{.sequence_length = 1024, .transpose_operands = true};
+  Shard shard{.sequence_length = 1024, .narrow = {.transpose_operands = true}};
   const auto down = [&shard] {
     return op_named(build_layers(llama3_8b(), shard).block(0), "down_projection");
   };
@@ -372,14 +372,14 @@ TEST(Fp8Test, TensorRanksRoundBeforeTheyGather) {
     return op_named(build_layers(llama3_8b(), shard).block(0), name);
   };
   EXPECT_EQ(of("qkv_projection").forward[0].written, Bytes(1024 * 4096));
-  shard.gathers_narrow = true;
+  shard.narrow.gather_narrow = true;
   EXPECT_EQ(of("qkv_projection").forward[0].written, Bytes(1024 / 4 * 4096));
   EXPECT_EQ(of("qkv_projection").input_gradient[0].written, Bytes(1024 * 6144 / 4));
   EXPECT_EQ(of("qkv_projection").tensor.input_gathered_as, DataType::kFp8);
   EXPECT_EQ(of("out_projection").forward[0].written, Bytes(1024 * 4096 / 4));
   EXPECT_EQ(of("out_projection").input_gradient[0].written, Bytes(1024 / 4 * 4096));
   EXPECT_EQ(of("out_projection").tensor.gradient_gathered_as, DataType::kFp8);
-  shard.transpose_operands = true;
+  shard.narrow.transpose_operands = true;
   EXPECT_EQ(names_of(of("out_projection").weight_gradient),
             "turn_input turn_gradient out_projection");
   EXPECT_EQ(of("out_projection").weight_gradient[1].written, Bytes(1024 * 4096));
@@ -392,9 +392,9 @@ TEST(Fp8Test, TensorRanksRoundBeforeTheyGather) {
 // reads.
 TEST(Fp8Test, ResultsOfAttentionAreKeptInSoManyBits) {
   Shard shard{.sequence_length = 1024};
-  shard.types.scale_block = 128;
+  shard.narrow.scale_block = 128;
   const LayerOp wide = op_named(build_layers(llama3_8b(), shard).block(0), "attention");
-  shard.types.attention_result_bits = 12;
+  shard.narrow.attention_result_bits = 12;
   const LayerOp narrow = op_named(build_layers(llama3_8b(), shard).block(0), "attention");
   const std::int64_t values = 1024 * 4096;
   EXPECT_EQ(wide.saved.result, Bytes(2 * values));
@@ -412,7 +412,7 @@ TEST(Fp8Test, ResultsOfAttentionAreKeptInSoManyBits) {
 TEST(ExpertsTest, TokensThatComeOnceAreCopiedAtTheExperts) {
   Shard shard{.sequence_length = 1024};
   const Layer sorted = build_layers(mixtral_8x7b(), shard).block(0);
-  shard.arriving_tokens = 1500;
+  shard.experts.arriving_tokens = 1500;
   const Layer block = build_layers(mixtral_8x7b(), shard).block(0);
   for (const char* name : {"permute", "unpermute"}) {
     EXPECT_TRUE(op_named(block, name).forward.empty()) << name;

@@ -282,10 +282,10 @@ void choose_types(Choices& choices, const RandomCluster& cluster, RandomJob& job
   choose_narrow(choices, job);
   if (is_transformer(job)) {
     choose_attention_kernels(choices, plan);
-    plan.kernels.loss =
+    plan.loss.kernels =
         choices.pick({LossKernels::kFused, LossKernels::kInPlace, LossKernels::kSeparate});
-    plan.buffers.hold_logits = has_fp32_copy(plan.kernels.loss) && choices.one_in(3);
-    if (choices.one_in(8)) plan.buffers.metric_losses = choices.pick({1, 2});
+    plan.loss.hold_logits = has_fp32_copy(plan.loss.kernels) && choices.one_in(3);
+    if (choices.one_in(8)) plan.loss.metric_losses = choices.pick({1, 2});
   }
   plan.buffers.copy_inputs =
       plan.mesh.tp > 1 && !plan.tensor.sequence_parallel && choices.one_in(4);
@@ -353,7 +353,7 @@ void choose_expert_chips(Choices& choices, const RandomJob& job, ParallelPlan& p
   const std::int64_t sharing = choices.divisor_of(chips);
   if (experts.routed % (chips / sharing) != 0 || experts.intermediate % sharing != 0) return;
   plan.mesh.dp -= plan.mesh.dp / 2;
-  plan.pass.ffn_chips = chips;
+  plan.pass_experts.chips = chips;
   plan.mesh.etp = sharing;
   plan.mesh.ep = chips / sharing;
   plan.tensor.sequence_parallel = plan.mesh.tp > 1;
@@ -390,7 +390,7 @@ void choose_inference(Choices& choices, const RandomCluster& cluster, RandomJob&
     plan.pipeline.layout = trained.pipeline.layout;
   }
   plan.precision.type = trained.precision.type;
-  if (choices.one_in(3)) plan.pass.cache_type = DataType::kFp8;
+  if (choices.one_in(3)) plan.cache.type = DataType::kFp8;
   plan.batch.global_batch = plan.mesh.dp * choices.between(1, 9);
   const std::int64_t longest =
       job.model.embedding.learned_positions > 0
@@ -406,10 +406,10 @@ void choose_inference(Choices& choices, const RandomCluster& cluster, RandomJob&
     plan.pass.prefill_tokens = choices.between(1, longest / 2);
     plan.pass.prefill_context = plan.pass.prefill_tokens + choices.between(0, longest / 2);
   }
-  if (has_experts(job) && choices.one_in(3)) plan.pass.expert_spread = choices.pick({1.5, 40.0});
+  if (has_experts(job) && choices.one_in(3)) plan.pass_experts.spread = choices.pick({1.5, 40.0});
   const bool by_request = plan.mesh.tp > 1 && !plan.splits_ffn() && keeps_tokens_only(job.model);
   if (by_request && choices.one_in(3)) {
-    plan.pass.cache_split = CacheSplit::kRequests;
+    plan.cache.split = CacheSplit::kRequests;
   }
   if (plan.mesh.cp == 1 && !plan.splits_ffn()) choose_width(choices, job.model, plan);
   complete_inference(job.model, plan);

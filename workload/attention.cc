@@ -184,6 +184,7 @@ LayerOp fused(const Part& part, const AttentionShape& shape) {
     op.forward.push_back(rounding("round_result", type, values, output, op.saved.result));
     Kernel widen = part.elementwise("widen_result", {.elements = values, .reads = 0});
     widen.read = op.saved.result;
+    widen.use = KernelUse::kWiden;
     op.input_gradient.insert(op.input_gradient.begin(), widen);
   }
   op.saved.inside = log_sum_exp_size(shape);

@@ -91,13 +91,16 @@ const KernelPasses* passes_of(const LayerOp& op, const ModelSpec& model, EagerKe
   return nullptr;
 }
 
-// Replaces the kernel that carries the op's name by its passes over `elements` values.
-std::vector<Kernel> in_passes(const std::vector<Kernel>& kernels, std::string_view name,
+// Replaces the kernel that does what `main` does by its passes over `elements` values. What rounds,
+// widens or joins beside it stays.
+std::vector<Kernel> in_passes(const std::vector<Kernel>& kernels, const Kernel& main,
                               const EagerPasses& passes, std::int64_t elements, DataType type) {
   std::vector<Kernel> result;
   const Bytes narrow = bytes_of(elements, type), wide = elements * size_of(DataType::kFp32);
   for (const Kernel& kernel : kernels) {
-    if (kernel.name != name || kernel.kind != KernelKind::kElementwise) {
+    const bool is_main = kernel.kind == KernelKind::kElementwise && kernel.use == main.use &&
+                         kernel.elementwise == main.elementwise;
+    if (!is_main) {
       result.push_back(kernel);
       continue;
     }
@@ -141,10 +144,11 @@ void make_eager(LayerOp& op, const ModelSpec& model, DataType type, EagerKernels
   launch_one_by_one(op, type);
   const KernelPasses* const eager = passes_of(op, model, which);
   if (eager == nullptr) return;
-  const std::int64_t elements = op.forward.front().written.value() / size_of(type).value();
-  if (!op.again.empty()) op.again = in_passes(op.again, op.name, eager->forward, elements, type);
-  op.forward = in_passes(op.forward, op.name, eager->forward, elements, type);
-  op.input_gradient = in_passes(op.input_gradient, op.name, eager->backward, elements, type);
+  const Kernel main = op.forward.front();
+  const std::int64_t elements = main.written.value() / size_of(type).value();
+  if (!op.again.empty()) op.again = in_passes(op.again, main, eager->forward, elements, type);
+  op.forward = in_passes(op.forward, main, eager->forward, elements, type);
+  op.input_gradient = in_passes(op.input_gradient, main, eager->backward, elements, type);
   if (type == DataType::kFp32) return;  // a cast to fp32 copies nothing
   const Bytes kept = eager->kept_narrow * bytes_of(elements, type) +
                      eager->kept_wide * (elements * size_of(DataType::kFp32));

@@ -438,6 +438,7 @@ std::vector<LayerOp> expert_branch(const Part& part) {
         "choice_gradient",
         {.elements = mine.copies * mine.width, .reads = 2, .writes = 0, .flops = 2});
     kernel.written = mine.copies * size_of(DataType::kFp32);
+    kernel.use = KernelUse::kChoiceGradient;
     ops.back().input_gradient.push_back(kernel);
   }
   ops.push_back(project_grouped(part, mine,

@@ -34,6 +34,7 @@ LayerOp mlp_activation(const Part& part, OpName name, Region region, std::int64_
       op.forward.back().use = KernelUse::kRoundInput;
       Kernel widen = part.elementwise("widen_input", {.elements = elements * inputs, .reads = 0});
       widen.read = narrow;
+      widen.use = KernelUse::kWiden;
       op.input_gradient.insert(op.input_gradient.begin(), widen);
     }
     kept = narrow;

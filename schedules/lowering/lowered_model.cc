@@ -92,22 +92,22 @@ Layer with_graphs(Layer block, const ParallelPlan& plan) {
 }
 
 // All tensor ranks get all logits, and draw the same token.
-OpExchange gather_logits(const Layer& head, const ParallelPlan& plan) {
+OpExchange gather_logits(const Layer& head, DataType communicated) {
   OpExchange gather{.op = head.ops.size() - 1};
   gather.before_forward = {exchange(Lane::kTensor, CollectiveOp::kAllGather,
-                                    head.ops.back().tensor.crossing, plan.communicated())};
+                                    head.ops.back().tensor.crossing, communicated)};
   return gather;
 }
 
 // Caches by request: queries go to the chips that keep them, results come back. Context ranks
 // gather keys and values, or pass them round.
-std::vector<OpExchange> with_cache_exchanges(const Layer& block, const ParallelPlan& plan,
+std::vector<OpExchange> with_cache_exchanges(const Layer& block, DataType communicated,
                                              std::vector<OpExchange> exchanges) {
   for (std::size_t i = 0; i < block.ops.size(); ++i) {
     const LayerOp& op = block.ops[i];
     OpExchange moved{.op = i};
-    const auto to_all = [&plan](Bytes bytes) {
-      return exchange(Lane::kTensor, CollectiveOp::kAllToAll, bytes, plan.communicated());
+    const auto to_all = [communicated](Bytes bytes) {
+      return exchange(Lane::kTensor, CollectiveOp::kAllToAll, bytes, communicated);
     };
     if (op.pass.sent_before + op.pass.sent_after > Bytes(0)) {
       moved.before_forward.push_back(to_all(op.pass.sent_before));
@@ -115,9 +115,9 @@ std::vector<OpExchange> with_cache_exchanges(const Layer& block, const ParallelP
     }
     if (op.pass.gathered_before > Bytes(0)) {
       moved.before_forward.push_back(exchange(Lane::kContext, CollectiveOp::kAllGather,
-                                              op.pass.gathered_before, plan.communicated()));
+                                              op.pass.gathered_before, communicated));
     }
-    if (!op.pass.parts.empty()) moved.forward = ring_of_pass(op, plan);
+    if (!op.pass.parts.empty()) moved.forward = ring_of_pass(op, communicated);
     if (!moved.before_forward.empty() || !moved.forward.empty()) {
       exchanges.push_back(std::move(moved));
     }
@@ -208,8 +208,8 @@ std::vector<OpExchange> take_experts(Layer& block, const ParallelPlan& plan,
 std::int64_t context_roles(const ModelSpec& model, const ParallelPlan& plan) {
   return context_ranks_differ(plan, model) ? plan.mesh.cp : 1;
 }
-std::int64_t expert_roles(const ModelSpec& model, const ParallelPlan& plan) {
-  return model.experts.load.empty() ? 1 : plan.mesh.ep;
+std::int64_t expert_roles(const ModelSpec& model, const Ranks& mesh) {
+  return model.experts.load.empty() ? 1 : mesh.ep;
 }
 
 // In a pass of inference the ranks of a tensor group all have the tokens of their experts.
@@ -217,14 +217,14 @@ bool sends_tokens(const ParallelPlan& plan) {
   return !plan.is_inference() || (plan.mesh.tp == 1 && plan.mesh.ep > 1);
 }
 
-PromptRing ring_of(const ParallelPlan& plan) {
-  if (plan.mesh.cp == 1) return PromptRing::kNone;
-  if (plan.tensor.cp_mode == ContextMode::kRing) return PromptRing::kStretch;
-  return plan.tensor.cp_mode == ContextMode::kZigzagRing ? PromptRing::kZigzag : PromptRing::kNone;
+PromptRing ring_of(const Ranks& mesh, ContextMode mode) {
+  if (mesh.cp == 1) return PromptRing::kNone;
+  if (mode == ContextMode::kRing) return PromptRing::kStretch;
+  return mode == ContextMode::kZigzagRing ? PromptRing::kZigzag : PromptRing::kNone;
 }
 
-PromptShare prompt_share(const ParallelPlan& plan, const Role& role) {
-  return {.parts = plan.mesh.cp, .ring = ring_of(plan), .rank = role.context_rank};
+PromptShare prompt_share(const Ranks& mesh, ContextMode mode, const Role& role) {
+  return {.parts = mesh.cp, .ring = ring_of(mesh, mode), .rank = role.context_rank};
 }
 
 HeldExperts held_experts(const ParallelPlan& plan, const Role& role) {
@@ -278,7 +278,7 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .kernels = plan.kernels,
           .narrow = plan.narrow,
           .loss = plan.loss,
-          .prompt = is_pass ? prompt_share(plan, role) : PromptShare{},
+          .prompt = is_pass ? prompt_share(plan.mesh, plan.tensor.cp_mode, role) : PromptShare{},
           .cache = plan.cache,
           .pass_experts = plan.pass_experts};
 }
@@ -295,7 +295,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
   Shard shard = shard_of(plan, role);
   if (plan.experts.dispatch == Dispatch::kTwoLevel && !exchange.matrices.empty()) {
     shard.experts.arriving_tokens = arriving_tokens(token_routing(part_of_model(model, shard)),
-                                                    plan, exchange, role.expert_rank);
+                                                    plan.mesh, exchange, role.expert_rank);
   }
   LoweredModel lowered{.layers = plan.is_inference()
                                      ? inference_layers(model, shard, requests_of(plan))
@@ -328,7 +328,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
   const auto lower_end = [&](const Layer& layer, bool is_last) {
     std::vector<OpExchange> exchanges = width_exchanges(layer, plan);
     if (is_last && plan.is_inference() && plan.mesh.tp > 1)
-      exchanges.push_back(gather_logits(layer, plan));
+      exchanges.push_back(gather_logits(layer, plan.communicated()));
     return with_copies(lower_tensor(layer, plan, crossing, is_last, exchanges), plan);
   };
   const auto with_copies_of_roles = [&plan](LoweredBlock block) {
@@ -358,9 +358,9 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
     } else {
       exchanges = expert_exchanges(layers.blocks[kind], plan, exchange, role.expert_rank);
     }
-    lowered.blocks.push_back(with_copies_of_roles(
-        lower_roles(layers.blocks[kind], share, plan, crossing / plan.tensor.tensor_width,
-                    with_cache_exchanges(layers.blocks[kind], plan, std::move(exchanges)))));
+    lowered.blocks.push_back(with_copies_of_roles(lower_roles(
+        layers.blocks[kind], share, plan, crossing / plan.tensor.tensor_width,
+        with_cache_exchanges(layers.blocks[kind], plan.communicated(), std::move(exchanges)))));
   }
   for (const PredictionModule& module : layers.prediction) {
     lowered.prediction.push_back({.entry = lower_tensor(module.entry, plan, crossing, false),
@@ -371,7 +371,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
 
 std::vector<Role> roles_of(const ModelSpec& model, const ParallelPlan& plan) {
   std::vector<Role> roles;
-  for (std::int64_t expert = 0; expert < expert_roles(model, plan); ++expert) {
+  for (std::int64_t expert = 0; expert < expert_roles(model, plan.mesh); ++expert) {
     for (std::int64_t context = 0; context < context_roles(model, plan); ++context) {
       roles.push_back({.context_rank = context, .expert_rank = expert});
     }
@@ -383,7 +383,7 @@ std::size_t role_of(const ModelSpec& model, const ParallelPlan& plan, std::int64
   const std::int64_t contexts = context_roles(model, plan);
   const std::int64_t context = coordinate(plan, rank, PlanAxis::kContext) % contexts;
   const std::int64_t expert =
-      expert_roles(model, plan) == 1 ? 0 : coordinate(plan, rank, ExpertAxis::kExpert);
+      expert_roles(model, plan.mesh) == 1 ? 0 : coordinate(plan, rank, ExpertAxis::kExpert);
   return static_cast<std::size_t>(expert * contexts + context);
 }
 

@@ -47,11 +47,12 @@ std::vector<PlannedBlock> all_blocks(const ModelSpec& model, const ParallelPlan&
   for (std::int64_t stage = 0; stage < stages_of(plan); ++stage) {
     const std::int64_t count = layers_of(plan, stage, model.layers);
     for (std::int64_t index = 0; index < count; ++index) {
-      blocks.push_back({layers.kind_of_block[blocks.size()], block_recompute(plan, index, count)});
+      blocks.push_back(
+          {layers.kind_of_block[blocks.size()], block_recompute(plan.recomputing, index, count)});
     }
   }
   for (const PredictionModule& module : layers.prediction) {
-    blocks.push_back({module.kind_of_block, block_recompute(plan, 0, 1)});
+    blocks.push_back({module.kind_of_block, block_recompute(plan.recomputing, 0, 1)});
   }
   return blocks;
 }
@@ -67,7 +68,8 @@ struct Again {
 
 Again parts_again(const Layer& block, const ParallelPlan& plan, Bytes boundary) {
   Again again;
-  const std::vector<OpRecompute> ops = recomputed_ops(block, plan);
+  const std::vector<OpRecompute> ops =
+      recomputed_ops(block, plan.recomputing, plan.mesh, plan.tensor.cp_mode);
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const LayerOp& op = block.ops[i];
     if (ops[i].gathers_again && plan.tensor.sequence_parallel) {
@@ -286,7 +288,7 @@ std::int64_t all_context_bytes(const ParallelPlan& plan, const LoweredModel& low
     const Again again =
         sent_again(layers.blocks[block.kind], plan, layers.tensor_boundary, block.role);
     sum += context_bytes(lowered.attention[block.kind], plan, again.context) +
-           state_bytes(layers.blocks[block.kind], plan, again.states);
+           state_bytes(layers.blocks[block.kind], plan.mesh, plan.tensor.cp_mode, again.states);
   }
   return sum * plan.microbatches() * plan.mesh.tp * plan.mesh.dp;
 }

@@ -35,11 +35,16 @@ Bytes projection_size(const LayerOp& op) {
 
 }  // namespace
 
-RecomputeChoice::RecomputeChoice(const Layer& block, const ParallelPlan& plan)
-    : ops_(block.ops), plan_(plan), sources_(sources_of(block)), result_(block.ops.size()) {
-  for (const LayerOp& op : ops_) policies_.push_back(policy_of(plan, op));
+RecomputeChoice::RecomputeChoice(const Layer& block, const RecomputePlan& plan, const Ranks& mesh,
+                                 ContextMode context)
+    : ops_(block.ops),
+      plan_(plan),
+      context_(context),
+      sources_(sources_of(block)),
+      result_(block.ops.size()) {
+  for (const LayerOp& op : ops_) policies_.push_back(policy_of(plan, mesh, op));
   dropped_.resize(ops_.size());
-  if (keeps_every_second_matmul(plan.recomputing.kind)) dropped_ = dropped_alternately(block);
+  if (keeps_every_second_matmul(plan.kind)) dropped_ = dropped_alternately(block);
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     if (dropped_[i].all()) policies_[i] = RecomputePolicy::kResult;
   }
@@ -100,8 +105,8 @@ void RecomputeChoice::count_bytes(std::size_t i) {
     }
   }
   // Results that are not dropped are kept, even if nobody reads them.
-  if (keeps_every_second_matmul(plan_.recomputing.kind) && is_projection(op) &&
-      !dropped_[i].any() && is_read_by_nobody(i)) {
+  if (keeps_every_second_matmul(plan_.kind) && is_projection(op) && !dropped_[i].any() &&
+      is_read_by_nobody(i)) {
     chosen.kept += projection_size(op);
   }
 }
@@ -146,10 +151,8 @@ void RecomputeChoice::communicate(std::size_t i) {
     chosen.reduces_again = chosen.result_again && (is_module(i) || is_read_again(i, true));
   }
   // Ulysses and experts keep what they received, not the data before the exchange.
-  const bool keeps_received =
-      op.region == Region::kExpert || plan_.tensor.cp_mode == ContextMode::kUlysses;
-  const bool rings = plan_.tensor.cp_mode == ContextMode::kRing ||
-                     plan_.tensor.cp_mode == ContextMode::kZigzagRing;
+  const bool keeps_received = op.region == Region::kExpert || context_ == ContextMode::kUlysses;
+  const bool rings = context_ == ContextMode::kRing || context_ == ContextMode::kZigzagRing;
   chosen.receives_again = keeps_received
                               ? input_again(i) && (op.backward_reads_input || chosen.again)
                           : rings ? chosen.again
@@ -158,8 +161,9 @@ void RecomputeChoice::communicate(std::size_t i) {
       chosen.result_again && (is_module(i) || op.saved.result > Bytes(0) || is_read_again(i, true));
 }
 
-std::vector<OpRecompute> recomputed_ops(const Layer& block, const ParallelPlan& plan) {
-  return RecomputeChoice(block, plan).ops();
+std::vector<OpRecompute> recomputed_ops(const Layer& block, const RecomputePlan& plan,
+                                        const Ranks& mesh, ContextMode context) {
+  return RecomputeChoice(block, plan, mesh, context).ops();
 }
 
 Bytes kept(const std::vector<OpRecompute>& ops) {

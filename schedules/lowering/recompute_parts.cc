@@ -208,7 +208,7 @@ class Remaking {
 Layer recompute_parts(Layer block, const ParallelPlan& plan, Bytes boundary,
                       std::vector<OpExchange>& exchanges) {
   const Layer whole = block;
-  const RecomputeChoice choice(whole, plan);
+  const RecomputeChoice choice(whole, plan.recomputing, plan.mesh, plan.tensor.cp_mode);
   const std::vector<OpExchange> before = exchanges;
   Remaking remaking(whole, plan, boundary, choice, before);
   for (std::size_t i = block.ops.size(); i-- > 0;) {

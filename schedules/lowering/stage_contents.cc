@@ -26,7 +26,7 @@ void add_blocks(const LoweredModel& lowered, const ParallelPlan& plan, std::int3
   for (std::int32_t index = 0; index < count; ++index) {
     const std::uint32_t kind =
         lowered.layers.kind_of_block[static_cast<std::size_t>(before + index)];
-    add_unit(lowered.blocks[kind].in(block_recompute(plan, index, count)),
+    add_unit(lowered.blocks[kind].in(block_recompute(plan.recomputing, index, count)),
              lowered.layers.blocks[kind].name, chunk, before + index,
              lowered.layers.blocks[kind].borrowed());
   }
@@ -40,7 +40,7 @@ void add_end(const ModelSpec& model, const LoweredModel& lowered, const Parallel
   for (std::size_t module = 0; module < lowered.prediction.size(); ++module) {
     const PredictionModule& layer = layers.prediction[module];
     add_unit(lowered.prediction[module].entry, layer.entry.name, chunk, {}, table);
-    add_unit(lowered.blocks[layer.kind_of_block].in(block_recompute(plan, 0, 1)),
+    add_unit(lowered.blocks[layer.kind_of_block].in(block_recompute(plan.recomputing, 0, 1)),
              layers.blocks[layer.kind_of_block].name, chunk,
              static_cast<std::int32_t>(model.layers) + static_cast<std::int32_t>(module));
     add_unit(lowered.prediction[module].head, layer.head.name, chunk, {},

@@ -59,7 +59,8 @@ double kept(const Configuration& configuration, const Saving& saving) {
   if (saving.full) return static_cast<double>(layer.ops.front().saved.total.value());
   ParallelPlan plan;
   if (saving.selective) plan.recomputing.kind = Recompute::kSelective;
-  return static_cast<double>(kept(recomputed_ops(layer, plan)).value());
+  return static_cast<double>(
+      kept(recomputed_ops(layer, plan.recomputing, plan.mesh, plan.tensor.cp_mode)).value());
 }
 
 // Returns the peak activations of the first stage, in units of one layer's.

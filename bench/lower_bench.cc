@@ -16,11 +16,9 @@ ModelSpec gpt3_175b() {
   return {.name = "gpt3-175b",
           .layers = 96,
           .hidden = 12288,
-          .intermediate = 49152,
-          .heads = 96,
-          .kv_heads = 96,
-          .head_dim = 128,
-          .vocabulary = 51200};
+          .attention = {.heads = 96, .kv_heads = 96, .head_dim = 128},
+          .mlp = {.width = 49152},
+          .embedding = {.vocabulary = 51200}};
 }
 
 void Lower(benchmark::State& state, ScheduleName schedule, std::int64_t chunks) {

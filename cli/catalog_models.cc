@@ -24,12 +24,12 @@ std::string kind_text(const ModelSpec& model) {
   std::string text = model.experts.routed > 0 ? "experts" : "dense";
   if (model.latent.kv_rank > 0) text += ", latent";
   if (mixes(Mixer::kLocal)) {
-    text += model.window_kind == WindowKind::kChunked ? ", chunks" : ", windows";
+    text += model.attention.window_kind == WindowKind::kChunked ? ", chunks" : ", windows";
   }
   if (mixes(Mixer::kSparse)) text += ", sparse";
   if (has(&BlockKind::has_state)) text += ", " + std::string(name_of(model.state.kind));
   if (mixes(Mixer::kCross)) return text + ", encoder-decoder";
-  return text + (model.causal ? "" : ", encoder");
+  return text + (model.attention.causal ? "" : ", encoder");
 }
 
 // Writes 8030261248 as "8.03 B".

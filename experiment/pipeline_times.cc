@@ -9,7 +9,6 @@
 
 #include "schedules/lowering/lower.h"
 #include "schedules/lowering/stage.h"
-#include "schedules/lowering/stage_lowering.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/run/simulate.h"
 
@@ -57,7 +56,7 @@ std::array<Duration, kParts> times_of(const OpGraph& graph, const Timeline& time
         static_cast<PathLabel>(graph.compute_works[program.ops[op.op].work].path_label);
     Part now = kInputPart;
     if (path == PathLabel::kForward) now = kForwardPart;
-    if (is_weight_gradient(graph.names[label.name])) now = kWeightPart;
+    if (StepPart{label.part} == StepPart::kWeightGradient) now = kWeightPart;
     const bool is_neighbour = !label.layer || !layer || std::abs(*label.layer - *layer) <= 1;
     times[now] += op.ended - (now == part && is_neighbour ? end : op.started);
     part = now;

@@ -7,8 +7,8 @@
 #include "experiment/pass_dispatch.h"
 #include "experiment/step_bound.h"
 #include "schedules/lowering/optimizer.h"
+#include "schedules/lowering/stage.h"
 #include "schedules/lowering/stage_contents.h"
-#include "schedules/lowering/stage_lowering.h"
 #include "schedules/plan/axis.h"
 #include "schedules/plan/communicators.h"
 #include "schedules/plan/expert_places.h"
@@ -131,17 +131,16 @@ PassCost pass_over(const StageChunk& chunk, PassPart part, LayerCosts& costs,
 // Returns what is left behind each op of the compute stream. The last op of a pass has what is left
 // behind the pass, others nothing. Passes follow one another, and have ops of different names.
 // Nothing if a pass has no op, as that of weight gradients in a chunk without layers.
-std::vector<Duration> behind_ops(const OpGraph& graph, const Program& program,
-                                 const std::vector<Duration>& passes) {
+std::vector<Duration> behind_ops(const Program& program, const std::vector<Duration>& passes) {
   const Stream& compute = *std::ranges::find(program.streams, true, &Stream::computes);
-  const auto pass_of = [&](std::uint32_t position) {
-    return program.labels[compute.first_op + position].pass;
+  const auto label_of = [&](std::uint32_t position) -> const OpLabel& {
+    return program.labels[compute.first_op + position];
   };
   std::vector<std::uint32_t> last_ops;
   for (std::uint32_t i = 0; i < compute.ops; ++i) {
-    if (i + 1 < compute.ops && pass_of(i + 1) == pass_of(i)) continue;
-    const auto pass = pass_of(i);
-    if (pass && graph.names[*pass] != kOptimizerStep) last_ops.push_back(i);
+    const OpLabel& label = label_of(i);
+    if (i + 1 < compute.ops && label_of(i + 1).pass == label.pass) continue;
+    if (label.pass && StepPart{label.part} != StepPart::kOptimizer) last_ops.push_back(i);
   }
   if (last_ops.size() != passes.size()) return {};
   std::vector<Duration> ops(compute.ops);
@@ -423,7 +422,7 @@ std::vector<std::vector<Duration>> PlanBounds::behind(const ParallelPlan& plan,
   // Bounds are those of the first role of each stage.
   const std::size_t roles = graph.programs.size() / static_cast<std::size_t>(plan.mesh.pp);
   for (std::size_t rank = 0; rank < passes.size(); ++rank) {
-    ops[rank * roles] = behind_ops(graph, graph.programs[rank * roles], passes[rank]);
+    ops[rank * roles] = behind_ops(graph.programs[rank * roles], passes[rank]);
   }
   return ops;
 }

@@ -32,14 +32,14 @@ void check_given(const file::Model& model, const ModelSpec& spec, ProblemList& p
 
 std::int64_t head_dim_of(const file::Model& model, const ModelSpec& spec, ProblemList& problems) {
   if (model.has_head_dim() || spec.kind == ModelKind::kMlpStack || !attends(spec)) {
-    return spec.head_dim;
+    return spec.attention.head_dim;
   }
   if (spec.latent.kv_rank > 0) return spec.latent.nope_dim + spec.latent.rope_dim;
-  if (spec.heads < 1 || spec.hidden < 1) return 1;  // the cause has been reported
-  if (spec.hidden % spec.heads == 0) return spec.hidden / spec.heads;
+  if (spec.attention.heads < 1 || spec.hidden < 1) return 1;  // the cause has been reported
+  if (spec.hidden % spec.attention.heads == 0) return spec.hidden / spec.attention.heads;
   problems.add("model.heads", "must divide hidden (" + std::to_string(spec.hidden) +
                                   ") where head_dim is not given, is " +
-                                  std::to_string(spec.heads));
+                                  std::to_string(spec.attention.heads));
   return 1;
 }
 
@@ -48,13 +48,13 @@ std::int64_t head_dim_of(const file::Model& model, const ModelSpec& spec, Proble
 ModelSpec to_model(const file::Model& model, ProblemList& problems) {
   ModelSpec spec{.name = "model"};
   read_fields(model, model_fields(), spec, "model.", problems);
-  if (!model.has_kv_heads()) spec.kv_heads = spec.heads;
+  if (!model.has_kv_heads()) spec.attention.kv_heads = spec.attention.heads;
   check_given(model, spec, problems);
   if (!model.has_intermediate() && !has_dense_layers(spec)) {
-    spec.intermediate = spec.experts.intermediate;
+    spec.mlp.width = spec.experts.intermediate;
     problems.mark_reported("model.intermediate");  // reported under the experts' own field
   }
-  spec.head_dim = head_dim_of(model, spec, problems);
+  spec.attention.head_dim = head_dim_of(model, spec, problems);
   problems.add(under("model", check(spec)));
   return spec;
 }

@@ -22,14 +22,14 @@ void add_up_separately(LayerOp& op) {
   for (Kernel& kernel : op.weight_gradient) {
     if (kernel.accumulates) kernel = writing_narrow(kernel);
   }
-  if (op.parameters == 0 || op.weight_gradient.empty()) return;  // another op has its sums
-  const Bytes narrow = op.parameters * size_of(kMade);
-  const Bytes wide = op.parameters * size_of(DataType::kFp32);
+  if (op.parameters.own == 0 || op.weight_gradient.empty()) return;  // another op has its sums
+  const Bytes narrow = op.parameters.own * size_of(kMade);
+  const Bytes wide = op.parameters.own * size_of(DataType::kFp32);
   op.weight_gradient.push_back(
-      rounding("widen_gradient", DataType::kFp32, op.parameters, narrow, wide));
+      rounding("widen_gradient", DataType::kFp32, op.parameters.own, narrow, wide));
   op.weight_gradient.push_back(
       elementwise("add_gradient", DataType::kFp32,
-                  {.elements = op.parameters, .reads = 2, .writes = 1, .flops = 1}));
+                  {.elements = op.parameters.own, .reads = 2, .writes = 1, .flops = 1}));
 }
 
 void add_up_separately(Layer& layer) {

@@ -28,17 +28,17 @@ void drop_operands_of_weight_gradient(LayerOp& op, const DataTypes& types) {
 }
 
 void freeze(LayerOp& op, const DataTypes& types) {
-  op.frozen = op.parameters;
-  op.parameters = 0;
+  op.parameters.frozen = op.parameters.own;
+  op.parameters.own = 0;
   op.weight_gradient.clear();
   drop_operands_of_weight_gradient(op, types);
-  op.regathers_input = false;  // for the weight gradient
+  op.tensor.regathers_input = false;  // for the weight gradient
 }
 
 // The adapter reads the input wide, so tensor ranks gather it wide, and round all of it.
 void gather_wide(LayerOp& op, std::int64_t values, const DataTypes& types) {
-  if (!op.input_gathered_as) return;
-  op.input_gathered_as.reset();
+  if (!op.tensor.input_gathered_as) return;
+  op.tensor.input_gathered_as.reset();
   for (Kernel& kernel : op.forward) {
     if (kernel.use != KernelUse::kRoundInput) continue;
     const double own = kernel.flops.value() / 2;
@@ -57,7 +57,7 @@ void adapt(LayerOp& op, std::int64_t rank, const DataTypes& types) {
   const MatmulTypes product{types.activations, types.activations};
   const MatmulTypes gradient{types.activations, types.gradients};
   const std::int64_t rows = base.m, outputs = base.n, inputs = base.k;
-  op.frozen = op.parameters;
+  op.parameters.frozen = op.parameters.own;
   drop_operands_of_weight_gradient(op, types);
   gather_wide(op, rows * inputs, types);
   const std::vector<Kernel> beside = {
@@ -71,8 +71,8 @@ void adapt(LayerOp& op, std::int64_t rank, const DataTypes& types) {
   op.weight_gradient = {
       accumulating_matmul("adapter_up", gradient, {.m = outputs, .n = rank, .k = rows}),
       accumulating_matmul("adapter_down", gradient, {.m = rank, .n = inputs, .k = rows})};
-  op.parameters = rank * (inputs + outputs);
-  op.saved += rows * rank * size_of(types.activations);
+  op.parameters.own = rank * (inputs + outputs);
+  op.saved.total += rows * rank * size_of(types.activations);
 }
 
 // QLoRA's scales, quantised again (section 3): 8 bits for 64 values and 32 for 256 of those.
@@ -92,7 +92,7 @@ Bytes held_size(std::int64_t values, DataType type) {
 // Holds the frozen matrices of an op, of `experts` experts or one, in a narrower type. The wide one
 // lives while the op runs.
 void hold_narrow(LayerOp& op, std::int64_t experts, DataType type, const DataTypes& types) {
-  const std::int64_t values = op.frozen;
+  const std::int64_t values = op.parameters.frozen;
   const Bytes held = held_size(values, type);
   const Bytes wide = bytes_of(values, types.activations);
   const Kernel widen{.name = "widen_weights",
@@ -107,9 +107,9 @@ void hold_narrow(LayerOp& op, std::int64_t experts, DataType type, const DataTyp
   begin_with(op.forward);
   if (!op.again.empty()) begin_with(op.again);
   begin_with(op.input_gradient);
-  op.forward_workspace += one;
-  op.backward_workspace += one;
-  op.frozen = part_of_type(held, types.weights);
+  op.workspace.forward += one;
+  op.workspace.backward += one;
+  op.parameters.frozen = part_of_type(held, types.weights);
 }
 
 void freeze_all(Layer& layer, const DataTypes& types) {
@@ -137,8 +137,8 @@ void move_regathers(const Layer& whole, Layer& layer) {
     bool gathered = false;
     bool gathers = false;
     for (end = first; end < layer.ops.size() && is_tensor(layer.ops[end]); ++end) {
-      gathered = gathered || whole.ops[end].regathers_input;
-      gathers = gathers || layer.ops[end].regathers_input;
+      gathered = gathered || whole.ops[end].tensor.regathers_input;
+      gathers = gathers || layer.ops[end].tensor.regathers_input;
     }
     if (!gathered || gathers) continue;
     const auto begin = layer.ops.begin() + static_cast<std::ptrdiff_t>(first);
@@ -146,7 +146,7 @@ void move_regathers(const Layer& whole, Layer& layer) {
     const auto reader = std::find_if(begin, last, [&](const LayerOp& op) {
       return !op.weight_gradient.empty() && reads_gathered(layer, first, op);
     });
-    if (reader != last) reader->regathers_input = true;
+    if (reader != last) reader->tensor.regathers_input = true;
   }
 }
 

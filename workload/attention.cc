@@ -23,12 +23,12 @@ struct QkvWidths {
 
 QkvWidths widths_of(const Part& part, const BlockKind& kind) {
   const ModelSpec& model = part.model;
-  QkvWidths widths{.queries = part.heads * model.head_dim};
-  if (model.attention_gate == AttentionGate::kHead) widths.gate = part.heads;
-  if (model.attention_gate == AttentionGate::kValue) widths.gate = part.heads * model.v_dim();
+  QkvWidths widths{.queries = part.heads * model.attention.head_dim};
+  if (model.attention.gate == AttentionGate::kHead) widths.gate = part.heads;
+  if (model.attention.gate == AttentionGate::kValue) widths.gate = part.heads * model.v_dim();
   if (kind.shares && kind.mixer != Mixer::kSparse) return widths;
-  widths.keys = part.kv_heads * model.head_dim;
-  widths.values = model.values_are_keys ? 0 : part.kv_heads * model.v_dim();
+  widths.keys = part.kv_heads * model.attention.head_dim;
+  widths.values = model.attention.values_are_keys ? 0 : part.kv_heads * model.v_dim();
   return widths;
 }
 
@@ -42,7 +42,7 @@ LayerOp rope(const Part& part, const QkvWidths& widths) {
   op.input_gradient = {rotation};
   op.input = part.size(part.tokens * widths.all());
   op.passed_on = op.input - part.size(elements);
-  op.backward_workspace = 2 * part.size(elements);
+  op.workspace.backward = 2 * part.size(elements);
   return op;
 }
 
@@ -51,10 +51,10 @@ LayerOp qk_norm(const Part& part, const QkvWidths& widths) {
   const ModelSpec& model = part.model;
   const std::int64_t elements = part.tokens * widths.rotated();
   LayerOp op{.name = "qk_norm", .region = Region::kTensor};
-  const std::int64_t scales_of_a_head = (widths.keys > 0 ? 2 : 1) * model.head_dim;
-  op.parameters = model.qk_norm_whole ? widths.rotated() : scales_of_a_head;
+  const std::int64_t scales_of_a_head = (widths.keys > 0 ? 2 : 1) * model.attention.head_dim;
+  op.parameters.own = model.attention.qk_norm_whole ? widths.rotated() : scales_of_a_head;
   make_rms_norm(part, elements, op);
-  if (model.qk_norm_whole && part.shard.tensor > 1) op.summed_values_per_token = 2;
+  if (model.attention.qk_norm_whole && part.shard.tensor > 1) op.tensor.summed_values_per_token = 2;
   op.input = part.size(part.tokens * widths.all());
   op.passed_on = op.input - part.size(elements);
   return op;
@@ -62,30 +62,34 @@ LayerOp qk_norm(const Part& part, const QkvWidths& widths) {
 
 void add_norm_and_rope(const Part& part, const QkvWidths& widths, std::vector<LayerOp>& ops) {
   const ModelSpec& model = part.model;
-  if (model.qk_norm || model.qk_norm_whole) ops.push_back(qk_norm(part, widths));
-  if (model.rotary && model.learned_positions == 0) ops.push_back(rope(part, widths));
+  if (model.attention.qk_norm || model.attention.qk_norm_whole)
+    ops.push_back(qk_norm(part, widths));
+  if (model.attention.rotary && model.embedding.learned_positions == 0)
+    ops.push_back(rope(part, widths));
 }
 
 // Queries out of a narrow vector, which crosses into the T region beside the stream.
 std::vector<LayerOp> narrow_queries(const Part& part, const QkvWidths& widths) {
-  const std::int64_t rank = part.model.query_rank;
+  const std::int64_t rank = part.model.attention.query_rank;
   LayerOp down = project_own(
       part, {.name = "query_projection", .inputs = part.hidden(), .outputs = rank, .narrow = true});
   down.input = part.own_stream();  // qkv_projection keeps it
-  LayerOp scale{.name = "query_norm", .parameters = rank};
+  LayerOp scale{.name = "query_norm", .parameters = {.own = rank}};
   make_rms_norm(part, part.own_tokens * rank, scale);
   LayerOp up = project_gathered(part, {.name = "query_up_projection",
                                        .inputs = rank,
                                        .outputs = widths.queries + widths.gate,
                                        .narrow = true});
-  up.crossing = part.tokens * (rank + part.hidden()) * size_of(part.shard.types.communication);
-  LayerOp keys = project_gathered(part, {.name = "qkv_projection",
-                                         .inputs = part.hidden(),
-                                         .outputs = widths.keys + widths.values,
-                                         .bias = part.model.attention_bias || part.model.qkv_bias,
-                                         .narrow = true});
+  up.tensor.crossing =
+      part.tokens * (rank + part.hidden()) * size_of(part.shard.types.communication);
+  LayerOp keys =
+      project_gathered(part, {.name = "qkv_projection",
+                              .inputs = part.hidden(),
+                              .outputs = widths.keys + widths.values,
+                              .bias = part.model.attention.bias || part.model.attention.qkv_bias,
+                              .narrow = true});
   keys.reads = {"attention_norm"};
-  keys.regathers_input = false;  // gathered with the queries' vector
+  keys.tensor.regathers_input = false;  // gathered with the queries' vector
   std::vector<LayerOp> ops = {std::move(down), std::move(scale), std::move(up), std::move(keys)};
   const std::size_t next = ops.size();
   add_norm_and_rope(part, widths, ops);
@@ -97,26 +101,27 @@ std::vector<LayerOp> projections(const Part& part, const BlockKind& kind) {
   const ModelSpec& model = part.model;
   if (model.latent.kv_rank > 0) return latent_projections(part);
   const QkvWidths widths = widths_of(part, kind);
-  if (model.query_rank > 0) return narrow_queries(part, widths);
+  if (model.attention.query_rank > 0) return narrow_queries(part, widths);
   std::vector<LayerOp> ops;
   const std::int64_t inputs = (kind.mixer == Mixer::kShared ? 2 : 1) * part.hidden();
   ops.push_back(project_gathered(part, {.name = "qkv_projection",
                                         .inputs = inputs,
                                         .outputs = widths.all() + widths.gate,
-                                        .bias = model.attention_bias || model.qkv_bias,
+                                        .bias = model.attention.bias || model.attention.qkv_bias,
                                         .narrow = true}));
   for (const std::int64_t width : {widths.queries + widths.gate, widths.keys, widths.values}) {
     if (width > 0) ops.back().columns.push_back(width);
   }
   if (kind.mixer == Mixer::kShared) {
-    ops.back().crossing = part.tokens * inputs * size_of(part.shard.types.communication);
+    ops.back().tensor.crossing = part.tokens * inputs * size_of(part.shard.types.communication);
   }
-  if (model.parallel_norms) {
+  if (model.norms.parallel) {
     ops.back().reads = {"norm"};
     // The MLP's input, another norm's output, is gathered with it.
-    ops.back().crossing = 2 * part.tokens * part.hidden() * size_of(part.shard.types.communication);
+    ops.back().tensor.crossing =
+        2 * part.tokens * part.hidden() * size_of(part.shard.types.communication);
   } else if (model.parallel_branches) {
-    ops.back().regathers_input = false;  // the MLP gathers it again
+    ops.back().tensor.regathers_input = false;  // the MLP gathers it again
   }
   add_norm_and_rope(part, widths, ops);
   return ops;
@@ -125,7 +130,7 @@ std::vector<LayerOp> projections(const Part& part, const BlockKind& kind) {
 // Multiplies attention's result by the sigmoid of a gate. It keeps the gate; attention its result.
 LayerOp attention_gate(const Part& part) {
   const std::int64_t elements = part.tokens * part.heads * part.model.v_dim();
-  const bool is_wide = part.model.attention_gate == AttentionGate::kValue;
+  const bool is_wide = part.model.attention.gate == AttentionGate::kValue;
   const Bytes gates = is_wide ? part.size(elements) : part.size(part.tokens * part.heads);
   LayerOp op{.name = "attention_gate", .region = Region::kTensor};
   op.forward = {part.elementwise(op.name, {.elements = elements, .flops = 5})};
@@ -136,8 +141,8 @@ LayerOp attention_gate(const Part& part) {
   op.reads = {"attention",
               part.model.latent.kv_rank > 0 ? OpName("gate_projection") : OpName("qkv_projection")};
   op.input = part.size(elements) + gates;
-  op.saved = op.saved_inside = gates;
-  op.backward_workspace = 2 * (part.size(elements) + gates);
+  op.saved.total = op.saved.inside = gates;
+  op.workspace.backward = 2 * (part.size(elements) + gates);
   return op;
 }
 
@@ -154,12 +159,13 @@ AttentionSizes sizes(const Part& part, const AttentionShape& shape) {
           .scores = shape.sequences * shape.queries * shape.keys * shape.heads};
 }
 
-// Returns the bytes of attention's result in DataTypes::attention_result_bits, with scales.
+// Returns the bytes of attention's result in NarrowTypes::attention_result_bits, with scales.
 Bytes kept_result(const Part& part, std::int64_t values) {
-  const DataTypes& types = part.shard.types;
+  const NarrowTypes& narrow = part.shard.narrow;
   const std::int64_t scales =
-      types.scale_block ? (values + *types.scale_block - 1) / *types.scale_block : 0;
-  return Bytes((values * *types.attention_result_bits + 7) / 8) + scales * size_of(DataType::kFp32);
+      narrow.scale_block ? (values + *narrow.scale_block - 1) / *narrow.scale_block : 0;
+  return Bytes((values * *narrow.attention_result_bits + 7) / 8) +
+         scales * size_of(DataType::kFp32);
 }
 
 LayerOp fused(const Part& part, const AttentionShape& shape) {
@@ -170,19 +176,20 @@ LayerOp fused(const Part& part, const AttentionShape& shape) {
   op.forward = {in_documents(attention_forward("attention", type, shape), document)};
   op.input_gradient = {in_documents(attention_backward("attention", type, shape), document)};
   keep_input(op, inputs);
-  op.saved_result = output;
-  if (part.shard.types.attention_result_bits) {
+  op.saved.result = output;
+  if (part.shard.narrow.attention_result_bits) {
     const std::int64_t values = part.tokens * shape.heads * shape.v_dim;
-    op.saved_result = kept_result(part, values);
+    op.saved.result = kept_result(part, values);
     op.again = op.forward;
-    op.forward.push_back(rounding("round_result", type, values, output, op.saved_result));
+    op.forward.push_back(rounding("round_result", type, values, output, op.saved.result));
     Kernel widen = part.elementwise("widen_result", {.elements = values, .reads = 0});
-    widen.read = op.saved_result;
+    widen.read = op.saved.result;
+    widen.use = KernelUse::kWiden;
     op.input_gradient.insert(op.input_gradient.begin(), widen);
   }
-  op.saved_inside = log_sum_exp_size(shape);
-  op.saved += op.saved_result + op.saved_inside;
-  op.backward_workspace = inputs + output;
+  op.saved.inside = log_sum_exp_size(shape);
+  op.saved.total += op.saved.result + op.saved.inside;
+  op.workspace.backward = inputs + output;
   return op;
 }
 
@@ -219,20 +226,21 @@ LayerOp unfused(const Part& part, const AttentionShape& shape) {
                            {softmax_gradient, product("attention_scores", m, shape.qk_dim, n),
                             product("attention_scores", n, shape.qk_dim, m)});
   keep_input(op, inputs);
-  op.saved_result = output;
-  op.saved_inside = kept;
-  op.saved += op.saved_result + op.saved_inside;
-  op.forward_workspace = part.size(scores);  // the scores before the softmax
-  op.backward_workspace = inputs + output + 2 * part.size(scores);
+  op.saved.result = output;
+  op.saved.inside = kept;
+  op.saved.total += op.saved.result + op.saved.inside;
+  op.workspace.forward = part.size(scores);  // the scores before the softmax
+  op.workspace.backward = inputs + output + 2 * part.size(scores);
   return op;
 }
 
 // Another layer keeps the keys and values; their gradients are added to those of that layer.
 void share_keys(const Part& part, LayerOp& op) {
   const ModelSpec& model = part.model;
-  const std::int64_t values = part.tokens * part.kv_heads * (model.head_dim + model.v_dim());
-  op.saved -= part.size(values);
-  op.saved_input -= part.size(values);
+  const std::int64_t values =
+      part.tokens * part.kv_heads * (model.attention.head_dim + model.v_dim());
+  op.saved.total -= part.size(values);
+  op.saved.input -= part.size(values);
   op.input_gradient.push_back(
       part.elementwise("add_gradients", {.elements = values, .reads = 2, .flops = 1}));
 }
@@ -240,8 +248,8 @@ void share_keys(const Part& part, LayerOp& op) {
 }  // namespace
 
 LayerOp attention(const Part& part, const AttentionShape& shape) {
-  LayerOp op = part.shard.fused_attention ? fused(part, shape) : unfused(part, shape);
-  if (part.model.attention_sinks) op.parameters = part.heads;
+  LayerOp op = part.shard.kernels.fused_attention ? fused(part, shape) : unfused(part, shape);
+  if (part.model.attention.sinks) op.parameters.own = part.heads;
   return op;
 }
 
@@ -283,7 +291,8 @@ LayerOp attention_of_kind(const Part& part, const BlockKind& kind) {
   } else if (kind.shares) {
     share_keys(part, op);
   } else if (kind.lends && kind.mixer != Mixer::kTwoSided) {
-    op.lent = part.size(part.tokens * part.kv_heads * (part.model.head_dim + part.model.v_dim()));
+    op.saved.lent = part.size(part.tokens * part.kv_heads *
+                              (part.model.attention.head_dim + part.model.v_dim()));
   }
   return op;
 }
@@ -294,7 +303,7 @@ std::vector<LayerOp> attention_ops(const Part& part, const BlockKind& kind) {
   const ModelSpec& model = part.model;
   std::vector<LayerOp> ops = projections(part, kind);
   std::vector<OpName> sources = {ops.back().name};
-  const bool is_bare = model.query_rank > 0 && sources.front() == "qkv_projection";
+  const bool is_bare = model.attention.query_rank > 0 && sources.front() == "qkv_projection";
   if (is_bare) sources.push_back("query_up_projection");
   if (kind.mixer == Mixer::kSparse && !kind.shares) {
     add_indexer(part, ops);
@@ -302,14 +311,14 @@ std::vector<LayerOp> attention_ops(const Part& part, const BlockKind& kind) {
   }
   ops.push_back(attention_of_kind(part, kind));
   if (sources.size() > 1) ops.back().reads = std::move(sources);
-  if (model.attention_gate != AttentionGate::kNone) ops.push_back(attention_gate(part));
+  if (model.attention.gate != AttentionGate::kNone) ops.push_back(attention_gate(part));
   ops.push_back(project_partial(part, {.name = "out_projection",
                                        .inputs = part.heads * model.v_dim(),
                                        .outputs = part.hidden(),
                                        .narrow = true,
                                        .keeps_wide = true}));
   // Attention keeps its result before the gate, out_projection what it reads.
-  if (model.attention_gate != AttentionGate::kNone) {
+  if (model.attention.gate != AttentionGate::kNone) {
     keep_input(ops.back(), part.operand_size(part.tokens * part.heads * model.v_dim()));
   }
   return ops;

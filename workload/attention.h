@@ -31,7 +31,7 @@ std::vector<LayerOp> attention_ops(const Part& part, const BlockKind& kind);
 AttentionShape attention_shape(const Part& part, const BlockKind& kind);
 
 // Returns the op that computes attention's output from q, k and v: one kernel if
-// Shard::fused_attention, otherwise several.
+// KernelChoices::fused_attention, otherwise several.
 LayerOp attention(const Part& part, const AttentionShape& shape);
 
 }  // namespace stepsim

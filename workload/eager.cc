@@ -82,22 +82,25 @@ const KernelPasses* passes_of(const LayerOp& op, const ModelSpec& model, EagerKe
   if (op.forward.empty()) return nullptr;
   const Kernel& kernel = op.forward.front();
   if (kernel.kind != KernelKind::kElementwise) return nullptr;
-  if (model.gated_mlp && op.name.role() == OpRole::kActivation) return &gated_activation();
+  if (model.mlp.gated && op.name.role() == OpRole::kActivation) return &gated_activation();
   if (which == EagerKernels::kGate) return nullptr;
   if (kernel.elementwise == ElementwiseKind::kRope) return &rotation();
   if (kernel.elementwise == ElementwiseKind::kNorm) {
-    return model.norm == NormKind::kRms ? &rms_norm() : nullptr;
+    return model.norms.kind == NormKind::kRms ? &rms_norm() : nullptr;
   }
   return nullptr;
 }
 
-// Replaces the kernel that carries the op's name by its passes over `elements` values.
-std::vector<Kernel> in_passes(const std::vector<Kernel>& kernels, std::string_view name,
+// Replaces the kernel that does what `main` does by its passes over `elements` values. What rounds,
+// widens or joins beside it stays.
+std::vector<Kernel> in_passes(const std::vector<Kernel>& kernels, const Kernel& main,
                               const EagerPasses& passes, std::int64_t elements, DataType type) {
   std::vector<Kernel> result;
   const Bytes narrow = bytes_of(elements, type), wide = elements * size_of(DataType::kFp32);
   for (const Kernel& kernel : kernels) {
-    if (kernel.name != name || kernel.kind != KernelKind::kElementwise) {
+    const bool is_main = kernel.kind == KernelKind::kElementwise && kernel.use == main.use &&
+                         kernel.elementwise == main.elementwise;
+    if (!is_main) {
       result.push_back(kernel);
       continue;
     }
@@ -130,7 +133,7 @@ void launch_one_by_one(LayerOp& op, DataType type) {
   if (op.input_gradient.empty() || matrices == 1) return;
   Kernel sum = op.input_gradient.front();
   sum = {.name = sum.name, .kind = KernelKind::kElementwise, .type = type};
-  const std::int64_t elements = op.saved_input.value() / size_of(type).value();
+  const std::int64_t elements = op.saved.input.value() / size_of(type).value();
   sum.flops = Flops(static_cast<double>(elements));
   sum.read = 2 * bytes_of(elements, type);
   sum.written = bytes_of(elements, type);
@@ -141,15 +144,16 @@ void make_eager(LayerOp& op, const ModelSpec& model, DataType type, EagerKernels
   launch_one_by_one(op, type);
   const KernelPasses* const eager = passes_of(op, model, which);
   if (eager == nullptr) return;
-  const std::int64_t elements = op.forward.front().written.value() / size_of(type).value();
-  if (!op.again.empty()) op.again = in_passes(op.again, op.name, eager->forward, elements, type);
-  op.forward = in_passes(op.forward, op.name, eager->forward, elements, type);
-  op.input_gradient = in_passes(op.input_gradient, op.name, eager->backward, elements, type);
+  const Kernel main = op.forward.front();
+  const std::int64_t elements = main.written.value() / size_of(type).value();
+  if (!op.again.empty()) op.again = in_passes(op.again, main, eager->forward, elements, type);
+  op.forward = in_passes(op.forward, main, eager->forward, elements, type);
+  op.input_gradient = in_passes(op.input_gradient, main, eager->backward, elements, type);
   if (type == DataType::kFp32) return;  // a cast to fp32 copies nothing
   const Bytes kept = eager->kept_narrow * bytes_of(elements, type) +
                      eager->kept_wide * (elements * size_of(DataType::kFp32));
-  op.saved += kept;
-  op.saved_inside += kept;
+  op.saved.total += kept;
+  op.saved.inside += kept;
 }
 
 void make_eager(Layer& layer, const ModelSpec& model, DataType type, EagerKernels which) {
@@ -162,12 +166,12 @@ void copy_inputs(LayerOp& op, DataType type) {
                           op.name.module() == OpModule::kLatentUp;
   if (op.region != Region::kTensor || weights_matmul(op) == nullptr || !by_columns) return;
   const auto copies = static_cast<std::int64_t>(std::max<std::size_t>(1, op.columns.size()));
-  const std::int64_t elements = op.saved_input.value() / size_of(type).value();
+  const std::int64_t elements = op.saved.input.value() / size_of(type).value();
   Kernel copy{.name = "copy_input", .kind = KernelKind::kElementwise, .type = type};
   copy.read = copy.written = bytes_of(elements, type);
   for (std::int64_t i = 0; i < copies; ++i) op.forward.push_back(copy);
-  op.saved += (copies - 1) * op.saved_input;
-  op.saved_inside += (copies - 1) * op.saved_input;
+  op.saved.total += (copies - 1) * op.saved.input;
+  op.saved.inside += (copies - 1) * op.saved.input;
 }
 
 }  // namespace

@@ -12,13 +12,14 @@ LayerOp position_embedding(const Part& part) {
   op.forward = {part.elementwise(op.name, {.elements = elements, .reads = 2, .flops = 1})};
   op.weight_gradient = {
       part.elementwise(op.name, {.elements = elements, .writes = 0, .accumulated = elements})};
-  op.backward_workspace = 2 * part.own_stream();
-  op.parameters = (part.model.learned_positions + part.model.extra_rows) * part.own_width();
+  op.workspace.backward = 2 * part.own_stream();
+  op.parameters.own =
+      (part.model.embedding.learned_positions + part.model.embedding.extra_rows) * part.own_width();
   return op;
 }
 
 std::int64_t vectors_width(const Part& part) {
-  return part.model.layers * part.model.layer_embedding;
+  return part.model.layers * part.model.embedding.of_layers;
 }
 
 // The table of the layers' vectors is whole on every tensor rank.
@@ -28,11 +29,11 @@ LayerOp look_up_vectors(const Part& part) {
   op.forward = {part.elementwise(op.name, {.elements = elements})};
   op.weight_gradient = {
       part.elementwise(op.name, {.elements = elements, .writes = 0, .accumulated = elements})};
-  op.saved = Bytes(part.own_tokens * kTokenIdBytes);
+  op.saved.total = Bytes(part.own_tokens * kTokenIdBytes);
   op.input = part.own_stream();
   op.passed_on = op.input;
-  op.backward_workspace = part.size(elements);
-  op.parameters = part.model.vocabulary * vectors_width(part);
+  op.workspace.backward = part.size(elements);
+  op.parameters.own = part.model.embedding.vocabulary * vectors_width(part);
   return op;
 }
 
@@ -43,7 +44,8 @@ std::vector<LayerOp> mix_vectors(const Part& part) {
                                        .inputs = part.hidden(),
                                        .outputs = vectors_width(part)});
   keep_input(project, part.own_stream());
-  LayerOp scale{.name = "layer_vectors_norm", .parameters = part.model.layer_embedding};
+  LayerOp scale{.name = "layer_vectors_norm",
+                .parameters = {.own = part.model.embedding.of_layers}};
   make_rms_norm(part, elements, scale);
   LayerOp add{.name = "layer_vectors_add"};
   add.forward = {part.elementwise(add.name, {.elements = elements, .reads = 2, .flops = 1})};
@@ -58,7 +60,7 @@ LayerOp embedding_dropout(const Part& part) {
   op.forward = {part.elementwise(op.name, {.elements = elements, .flops = 1})};
   op.input_gradient = op.forward;
   add_dropout_mask(op, elements);
-  op.backward_workspace = 2 * part.own_stream();
+  op.workspace.backward = 2 * part.own_stream();
   return op;
 }
 
@@ -72,19 +74,19 @@ LayerOp look_up(const Part& part, OpName name) {
   op.forward.front().read += part.size(found) + Bytes(part.tokens * kTokenIdBytes);
   op.weight_gradient = {
       part.elementwise(op.name, {.elements = found, .writes = 0, .accumulated = found})};
-  op.saved = Bytes(part.tokens * kTokenIdBytes);
-  op.forward_workspace = part.stream();
-  op.backward_workspace = part.stream();
-  op.parameters = part.vocabulary * part.hidden();
+  op.saved.total = Bytes(part.tokens * kTokenIdBytes);
+  op.workspace.forward = part.stream();
+  op.workspace.backward = part.stream();
+  op.parameters.own = part.vocabulary * part.hidden();
   return op;
 }
 
 Layer embedding_layer(const Part& part) {
   Layer layer{.name = "embedding", .ops = {look_up(part, "embedding")}};
-  if (part.model.learned_positions > 0) layer.ops.push_back(position_embedding(part));
-  if (part.model.embedding_norm) layer.ops.push_back(norm(part, "embedding_norm"));
+  if (part.model.embedding.learned_positions > 0) layer.ops.push_back(position_embedding(part));
+  if (part.model.norms.embedding) layer.ops.push_back(norm(part, "embedding_norm"));
   if (part.model.dropout) layer.ops.push_back(embedding_dropout(part));
-  if (part.model.layer_embedding > 0) {
+  if (part.model.embedding.of_layers > 0) {
     layer.ops.push_back(look_up_vectors(part));
     for (LayerOp& op : mix_vectors(part)) layer.ops.push_back(std::move(op));
   }
@@ -92,7 +94,7 @@ Layer embedding_layer(const Part& part) {
 }
 
 std::vector<LayerOp> layer_embedding_branch(const Part& part) {
-  const std::int64_t width = part.model.layer_embedding;
+  const std::int64_t width = part.model.embedding.of_layers;
   const std::int64_t elements = part.own_tokens * width;
   LayerOp down = project_own(
       part,
@@ -105,12 +107,12 @@ std::vector<LayerOp> layer_embedding_branch(const Part& part) {
   gate.input_gradient = {
       part.elementwise(gate.name, {.elements = elements, .reads = 3, .writes = 2, .flops = 21})};
   keep_input(gate, 2 * part.size(elements));
-  gate.backward_workspace = 3 * part.size(elements);
+  gate.workspace.backward = 3 * part.size(elements);
   LayerOp up = project_own(
       part,
       {.name = "layer_up_projection", .inputs = width, .outputs = part.hidden(), .narrow = true});
   keep_input(up, part.operand_size(elements));
-  LayerOp scale{.name = "layer_post_norm", .parameters = part.hidden()};
+  LayerOp scale{.name = "layer_post_norm", .parameters = {.own = part.hidden()}};
   make_rms_norm(part, part.own_tokens * part.hidden(), scale);
   return {std::move(down), std::move(gate), std::move(up), std::move(scale),
           residual(part, "layer_residual", false)};

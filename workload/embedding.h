@@ -11,7 +11,7 @@ namespace stepsim {
 
 inline constexpr std::int64_t kTokenIdBytes = 8;
 
-// Returns the third branch of a layer with vectors of its own (ModelSpec::layer_embedding): it
+// Returns the third branch of a layer with vectors of its own (EmbeddingSpec::of_layers): it
 // reads the stream through a gate, multiplies by its vector, and adds what a projection makes of
 // it.
 std::vector<LayerOp> layer_embedding_branch(const Part& part);

@@ -19,7 +19,7 @@ struct ExpertPart {
 
 // Returns the places that experts have for `copies`: with masks all of their capacity, full or not.
 std::int64_t places_of(const Part& part, std::int64_t copies) {
-  if (!part.shard.mask_dispatch) return copies;
+  if (!part.shard.kernels.mask_dispatch) return copies;
   const double factor = part.model.experts.capacity_factor;
   return static_cast<std::int64_t>(std::ceil(factor * static_cast<double>(copies)));
 }
@@ -30,15 +30,16 @@ ExpertPart expert_part(const Part& part) {
   assert(spec.routed % shard.expert == 0 && spec.intermediate % shard.expert_tensor == 0);
   // Without sequence parallelism all ranks of the tensor group have the same tokens (inference.h).
   const std::int64_t alike = shard.sequence_parallel ? 1 : shard.tensor;
-  const bool apart = shard.sending_replicas > 0;
-  const std::int64_t senders =
-      apart ? shard.sending_replicas * shard.tensor : shard.expert * shard.expert_tensor;
+  const bool apart = shard.experts.sending_replicas > 0;
+  const std::int64_t senders = apart ? shard.experts.sending_replicas * shard.tensor
+                                     : shard.experts.parts * shard.experts.tensor;
   const std::int64_t sent = part.own_tokens * spec.visited() * senders / alike;
-  const std::int64_t came =
-      copies_by_expert_rank(spec, shard.expert, sent)[static_cast<std::size_t>(shard.expert_rank)];
-  return {.experts = spec.routed / shard.expert,
-          .copies = shard.mask_dispatch ? places_of(part, sent / shard.expert) : came,
-          .width = spec.intermediate / shard.expert_tensor};
+  const std::int64_t came = copies_by_expert_rank(
+      spec, shard.experts.parts, sent)[static_cast<std::size_t>(shard.experts.rank)];
+  return {
+      .experts = spec.routed / shard.experts.parts,
+      .copies = shard.kernels.mask_dispatch ? places_of(part, sent / shard.experts.parts) : came,
+      .width = spec.intermediate / shard.experts.tensor};
 }
 
 constexpr std::int64_t kPlaceBytes = 4;  // place of each copy
@@ -55,7 +56,7 @@ Bytes own_tokens_size(const Part& part) {
 
 // A token arrives once at each chip, for all of its experts there.
 bool copied_by_receiver(const Part& part) {
-  return part.shard.arriving_tokens > 0;
+  return part.shard.experts.arriving_tokens > 0;
 }
 
 // Computes the scores of the routed experts and chooses the best.
@@ -75,12 +76,12 @@ LayerOp router(const Part& part) {
   op.reads = {"mlp_norm"};
   op.input = part.own_stream();
   if (spec.shared_intermediate == 0) keep_input(op, part.own_stream());
-  op.saved_inside =
+  op.saved.inside =
       scores * size_of(DataType::kFp32) + Bytes(part.own_tokens * spec.per_token * kChoiceBytes);
   if (copied_by_receiver(part)) {
-    op.saved_inside += Bytes(part.own_tokens * spec.per_token * kPlaceBytes);
+    op.saved.inside += Bytes(part.own_tokens * spec.per_token * kPlaceBytes);
   }
-  op.saved += op.saved_inside;
+  op.saved.total += op.saved.inside;
   return op;
 }
 
@@ -155,19 +156,19 @@ LayerOp permute(const Part& part) {
   op.reads = {part.model.experts.latent > 0 ? OpName("latent_down_projection")
                                             : OpName("mlp_norm")};
   op.input = own_tokens_size(part);
-  op.host_reads = part.shard.host_reads_counts;
+  op.host_reads = part.shard.experts.host_reads_counts;
   if (copied_by_receiver(part)) return op;
-  if (part.shard.mask_dispatch) {
+  if (part.shard.kernels.mask_dispatch) {
     const MaskProduct mask(part);
     op.forward.push_back(mask.copying());
     op.input_gradient = {mask.adding()};
-    op.saved = op.saved_inside = mask.size();
+    op.saved.total = op.saved.inside = mask.size();
   } else {
     op.forward.push_back(copy_rows(part, part.own_tokens, copies));
     op.input_gradient = {sum_copies(part, copies, part.own_tokens)};
   }
-  op.forward_workspace = copies * token_width(part) * size_of(part.shard.types.dispatch);
-  op.backward_workspace = part.size(copies * token_width(part)) + own_tokens_size(part);
+  op.workspace.forward = copies * token_width(part) * size_of(part.shard.types.dispatch);
+  op.workspace.backward = part.size(copies * token_width(part)) + own_tokens_size(part);
   return op;
 }
 
@@ -180,27 +181,27 @@ LayerOp unpermute(const Part& part) {
   }
   if (copied_by_receiver(part)) {
     op.input = own_tokens_size(part);
-    op.backward_workspace = own_tokens_size(part);
+    op.workspace.backward = own_tokens_size(part);
     return op;
   }
-  op.saved = op.saved_inside = Bytes(copies * kPlaceBytes);
-  if (part.shard.mask_dispatch) {
+  op.saved.total = op.saved.inside = Bytes(copies * kPlaceBytes);
+  if (part.shard.kernels.mask_dispatch) {
     const MaskProduct mask(part);
     op.forward = {mask.adding()};
     op.input_gradient.push_back(mask.copying());
     op.input_gradient.push_back(mask.mask_gradient());
     // The gradient of the router's weights reads the results; the mask alone is made again.
     op.again = {mask.making()};
-    op.saved_input = part.size(copies * token_width(part));
-    op.saved_inside = mask.size();
-    op.saved = op.saved_input + op.saved_inside;
+    op.saved.input = part.size(copies * token_width(part));
+    op.saved.inside = mask.size();
+    op.saved.total = op.saved.input + op.saved.inside;
   } else {
     op.forward = {sum_copies(part, copies, part.own_tokens)};
     op.input_gradient.push_back(copy_rows(part, part.own_tokens, copies));
   }
   op.input = part.size(copies * token_width(part));
-  op.forward_workspace = part.size(copies * token_width(part));
-  op.backward_workspace = op.forward_workspace + own_tokens_size(part);
+  op.workspace.forward = part.size(copies * token_width(part));
+  op.workspace.backward = op.workspace.forward + own_tokens_size(part);
   return op;
 }
 
@@ -242,7 +243,7 @@ void multiply_one_by_one(Product product, std::string_view name, const DataTypes
 void multiply(const Part& part, Product product, std::string_view name, const GroupedShape& shape,
               std::vector<Kernel>& kernels) {
   const DataTypes& types = part.shard.types;
-  if (!part.shard.grouped_experts && shape.groups > 1) {
+  if (!part.shard.kernels.grouped_experts && shape.groups > 1) {
     return multiply_one_by_one(product, name, types, shape, kernels);
   }
   if (product == Product::kWeightGradient) {
@@ -265,10 +266,11 @@ LayerOp project_grouped(const Part& part, const ExpertPart& mine,
   const auto& [name, inputs, outputs, arrives, returns] = projection;
   const DataTypes& types = part.shard.types;
   const std::int64_t rows = mine.copies;
-  const std::int64_t tokens = part.shard.arriving_tokens;
+  const std::int64_t tokens = part.shard.experts.arriving_tokens;
   const bool narrow_input = arrives && travels_narrow(part);
   const bool narrow_gradient = returns && travels_narrow(part);
-  const bool sorts = part.shard.sorts_copies && part.shard.expert > 1 && mine.experts > 1;
+  const bool sorts = part.shard.kernels.sort_copies && part.shard.experts.one_copy_each &&
+                     part.shard.experts.parts > 1 && mine.experts > 1;
   LayerOp op{.name = name, .region = Region::kExpert};
   if (arrives && sorts) op.forward.push_back(sort_copies(rows, inputs, types.dispatch));
   if (returns && sorts) op.input_gradient.push_back(sort_copies(rows, outputs, types.dispatch));
@@ -287,38 +289,38 @@ LayerOp project_grouped(const Part& part, const ExpertPart& mine,
   const GroupedShape mirrored{.groups = mine.experts, .rows = rows, .n = inputs, .k = outputs};
   multiply(part, Product::kForward, name, shape, op.forward);
   multiply(part, Product::kInputGradient, name, mirrored, op.input_gradient);
-  add_turning(part, "turn_input", rows * inputs, !narrow_input && !part.shard.fused_elementwise,
-              op);
+  add_turning(part, "turn_input", rows * inputs,
+              !narrow_input && !part.shard.kernels.fused_elementwise, op);
   multiply(part, Product::kWeightGradient, name, shape, op.weight_gradient);
   keep_input(op, part.operand_size(rows * inputs));
-  op.backward_workspace = part.size(rows * (inputs + outputs));
-  op.parameters = mine.experts * inputs * outputs;
-  if (part.model.mlp_bias) {
+  op.workspace.backward = part.size(rows * (inputs + outputs));
+  op.parameters.own = mine.experts * inputs * outputs;
+  if (part.model.mlp.bias) {
     const std::int64_t biases = mine.experts * outputs;
     op.forward.back().read += part.size(biases);
     op.weight_gradient.push_back(part.elementwise(
         "bias_gradient",
         {.elements = rows * outputs, .writes = 0, .flops = 1, .accumulated = biases}));
-    op.parameters += biases;
+    op.parameters.own += biases;
   }
   if (arrives && sorts) {
     op.input_gradient.push_back(sort_copies(rows, inputs, types.activations));
-    op.forward_workspace = part.scaled_size(rows * inputs, types.dispatch);
+    op.workspace.forward = part.scaled_size(rows * inputs, types.dispatch);
   }
   if (returns && sorts) {
     op.forward.push_back(sort_copies(rows, outputs, types.activations));
-    op.forward_workspace = 2 * part.size(rows * outputs);
+    op.workspace.forward = 2 * part.size(rows * outputs);
   }
   if (!copied_by_receiver(part)) return op;
   if (arrives) {
     op.input_gradient.push_back(sum_copies(part, rows, tokens));
-    op.forward_workspace = part.scaled_size(tokens * inputs, types.dispatch);
-    op.backward_workspace += part.size(tokens * inputs);
+    op.workspace.forward = part.scaled_size(tokens * inputs, types.dispatch);
+    op.workspace.backward += part.size(tokens * inputs);
   }
   if (returns) {
     op.forward.push_back(sum_copies(part, rows, tokens));
-    op.forward_workspace = part.size((rows + tokens) * outputs);
-    op.backward_workspace += part.scaled_size(tokens * outputs, types.dispatch);
+    op.workspace.forward = part.size((rows + tokens) * outputs);
+    op.workspace.backward += part.scaled_size(tokens * outputs, types.dispatch);
   }
   return op;
 }
@@ -345,7 +347,7 @@ void add_shared_experts(const Part& part, std::vector<LayerOp>& ops) {
   ops.push_back(project_gathered(part, {.name = "shared_gate_up_projection",
                                         .inputs = part.hidden(),
                                         .outputs = part.mlp_inputs() * width,
-                                        .bias = part.model.mlp_bias,
+                                        .bias = part.model.mlp.bias,
                                         .narrow = true}));
   ops.push_back(mlp_activation(part, "shared_activation", Region::kTensor, part.tokens, width));
   LayerOp down = project_partial(part, {.name = "shared_down_projection",
@@ -353,7 +355,7 @@ void add_shared_experts(const Part& part, std::vector<LayerOp>& ops) {
                                         .outputs = part.hidden(),
                                         .narrow = true});
   keep_input(down, part.operand_size(part.tokens * width));
-  if (part.model.mlp_bias) down.parameters += part.hidden();
+  if (part.model.mlp.bias) down.parameters.own += part.hidden();
   ops.push_back(std::move(down));
   if (part.model.experts.shared_gate) ops.push_back(shared_gate(part));
 }
@@ -430,12 +432,13 @@ std::vector<LayerOp> expert_branch(const Part& part) {
                                  .arrives = true}));
   ops.push_back(
       mlp_activation(part, "expert_activation", Region::kExpert, mine.copies, mine.width));
-  if (!part.shard.fused_elementwise && !part.shard.mask_dispatch) {
+  if (!part.shard.kernels.fused_elementwise && !part.shard.kernels.mask_dispatch) {
     // Sums the products of each copy's result and its gradient.
     Kernel kernel = part.elementwise(
         "choice_gradient",
         {.elements = mine.copies * mine.width, .reads = 2, .writes = 0, .flops = 2});
     kernel.written = mine.copies * size_of(DataType::kFp32);
+    kernel.use = KernelUse::kChoiceGradient;
     ops.back().input_gradient.push_back(kernel);
   }
   ops.push_back(project_grouped(part, mine,

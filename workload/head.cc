@@ -37,9 +37,9 @@ void make_in_passes(const Part& part, const std::vector<Pass>& forward,
   const std::int64_t logits = part.tokens * part.vocabulary;
   for (const Pass& pass : forward) op.forward.push_back(pass_over(op.name, logits, pass));
   for (const Pass& pass : backward) op.input_gradient.push_back(pass_over(op.name, logits, pass));
-  op.saved = Bytes(logits * memory.kept);
-  op.forward_workspace = Bytes(logits * memory.forward_workspace);
-  op.backward_workspace = Bytes(logits * memory.backward_workspace);
+  op.saved.total = Bytes(logits * memory.kept);
+  op.workspace.forward = Bytes(logits * memory.forward_workspace);
+  op.workspace.backward = Bytes(logits * memory.backward_workspace);
 }
 
 // PyTorch's forward: an fp32 copy of logits of `t` bytes, and log-softmax, one kernel that reads
@@ -55,15 +55,15 @@ LayerOp cross_entropy(const Part& part) {
   const Bytes statistic = part.tokens * size_of(DataType::kFp32);
   const Bytes targets = Bytes(part.tokens * kTokenIdBytes);
   LayerOp op{.name = "cross_entropy", .region = Region::kTensor};
-  switch (part.shard.loss) {
+  switch (part.shard.loss.kernels) {
     case LossKernels::kFused:
       op.forward = {part.elementwise(op.name, {.elements = logits, .writes = 0, .flops = 5})};
       op.input_gradient = {part.elementwise(op.name, {.elements = logits, .flops = 4})};
-      op.saved = part.size(logits) + statistic;  // and the largest logit
+      op.saved.total = part.size(logits) + statistic;  // and the largest logit
       break;
     case LossKernels::kChunked:
       op.forward = {part.elementwise(op.name, {.elements = logits, .flops = 9})};
-      op.saved = part.own_stream();
+      op.saved.total = part.own_stream();
       break;
     case LossKernels::kInPlace:
       // The passes: copy, largest, difference, exponential, sum, quotient; then product, rounding.
@@ -87,17 +87,17 @@ LayerOp cross_entropy(const Part& part) {
                      {.kept = 4, .forward_workspace = t + 8, .backward_workspace = t + 12}, op);
       break;
   }
-  if (part.shard.hold_logits) {
+  if (part.shard.loss.hold_logits) {
     // The block of the rounded logits is then that of their gradient.
-    op.forward_workspace = std::max(op.forward_workspace, Bytes(logits * 4));
-    op.backward_workspace += Bytes(logits * (4 - t));
+    op.workspace.forward = std::max(op.workspace.forward, Bytes(logits * 4));
+    op.workspace.backward += Bytes(logits * (4 - t));
   }
   op.forward.front().read += targets;
   op.forward.front().written += reduced * statistic;
   if (!op.input_gradient.empty()) op.input_gradient.front().read += 2 * statistic + targets;
-  op.saved += statistic + targets;
-  op.forward_workspace += reduced * statistic;
-  op.reduced_values_per_token = reduced;
+  op.saved.total += statistic + targets;
+  op.workspace.forward += reduced * statistic;
+  op.tensor.reduced_values_per_token = reduced;
   return op;
 }
 
@@ -106,11 +106,11 @@ LayerOp cross_entropy(const Part& part) {
 void add_metrics(const Part& part, LayerOp& loss) {
   const std::int64_t logits = part.tokens * part.vocabulary;
   const std::int64_t t = part.size(1).value();
-  for (std::int64_t metric = 0; metric < part.shard.metric_losses; ++metric) {
+  for (std::int64_t metric = 0; metric < part.shard.loss.metric_losses; ++metric) {
     for (const Pass& pass : copy_and_log_softmax(t)) {
       loss.forward.push_back(pass_over("metric", logits, pass));
     }
-    loss.forward_workspace = std::max(loss.forward_workspace, Bytes(logits * (4 + 4)));
+    loss.workspace.forward = std::max(loss.workspace.forward, Bytes(logits * (4 + 4)));
   }
 }
 
@@ -119,7 +119,7 @@ std::vector<LayerOp> head_projection(const Part& part) {
   LayerOp projection = project_own(part, {.name = "head_projection",
                                           .inputs = part.hidden(),
                                           .outputs = part.hidden(),
-                                          .bias = part.model.mlp_bias});
+                                          .bias = part.model.mlp.bias});
   keep_input(projection, part.own_stream());
   const std::int64_t elements = part.own_tokens * part.hidden();
   LayerOp activation{.name = "head_activation"};
@@ -127,7 +127,7 @@ std::vector<LayerOp> head_projection(const Part& part) {
   activation.input_gradient = {
       part.elementwise(activation.name, {.elements = elements, .reads = 2, .flops = 20})};
   keep_input(activation, part.own_stream());
-  activation.backward_workspace = 2 * part.own_stream();
+  activation.workspace.backward = 2 * part.own_stream();
   return {std::move(projection), std::move(activation)};
 }
 
@@ -135,10 +135,11 @@ Layer norm_to_loss(const Part& part, std::string name, bool own_table) {
   LayerOp unembedding = project_gathered(
       part,
       {.name = "unembedding", .inputs = part.hidden(), .outputs = part.vocabulary, .flat = true});
-  if (!own_table) unembedding.parameters = 0;
-  if (part.shard.loss == LossKernels::kFused || part.shard.loss == LossKernels::kChunked) {
+  if (!own_table) unembedding.parameters.own = 0;
+  if (part.shard.loss.kernels == LossKernels::kFused ||
+      part.shard.loss.kernels == LossKernels::kChunked) {
     // The gradient of the logits takes the place of the kept logits, or is never there whole.
-    unembedding.backward_workspace -= part.size(part.tokens * part.vocabulary);
+    unembedding.workspace.backward -= part.size(part.tokens * part.vocabulary);
   }
   Layer layer{.name = std::move(name), .ops = {}};
   if (part.model.head_projection) layer.ops = head_projection(part);
@@ -151,7 +152,7 @@ Layer norm_to_loss(const Part& part, std::string name, bool own_table) {
 }  // namespace
 
 Layer head_layer(const Part& part) {
-  Layer head = norm_to_loss(part, "head", !part.model.tied_embeddings);  // or the embedding's table
+  Layer head = norm_to_loss(part, "head", !part.model.embedding.tied);  // or the embedding's table
   add_metrics(part, head.ops.back());
   return head;
 }

@@ -23,7 +23,7 @@ namespace stepsim {
 namespace {
 
 std::int64_t keys_and_values(const ModelSpec& own, std::int64_t kv_heads) {
-  return kv_heads * (own.head_dim + (own.values_are_keys ? 0 : own.v_dim()));
+  return kv_heads * (own.attention.head_dim + (own.attention.values_are_keys ? 0 : own.v_dim()));
 }
 
 std::int64_t part_of(std::int64_t whole, std::int64_t parts) {
@@ -66,7 +66,7 @@ class MixedTokens {
   // Returns the kernels of attention in a ring of context ranks, for the keys and values of each
   // rank in the order in which they come: its own, then those of the ranks before it.
   std::vector<std::vector<Kernel>> parts_of_ring(const std::vector<RequestGroup>& groups) const {
-    const std::int64_t ranks = part_.shard.prompt_parts;
+    const std::int64_t ranks = part_.shard.prompt.parts;
     std::vector<std::vector<Kernel>> parts(static_cast<std::size_t>(ranks));
     for (std::int64_t hop = 0; hop < ranks; ++hop) {
       for (const RequestGroup& group : groups) {
@@ -133,27 +133,27 @@ class MixedTokens {
     return is_sparse() ? std::min(group.keys(), own().indexer.top_k) : group.keys();
   }
 
-  bool by_request() const { return part_.shard.cache_by_request; }
+  bool by_request() const { return part_.shard.cache.split == CacheSplit::kRequests; }
   // New tokens of each prompt that are this context rank's.
   std::int64_t own_queries(const RequestGroup& group) const {
-    return part_of(group.queries, part_.shard.prompt_parts);
+    return part_of(group.queries, part_.shard.prompt.parts);
   }
   // Requests whose caches the chip reads, and the heads that it reads of them.
   std::int64_t own_sequences(const RequestGroup& group) const {
     const std::int64_t parts = by_request() ? part_.shard.tensor : 1;
     return (group.sequences + parts - 1) / parts;
   }
-  std::int64_t own_heads() const { return by_request() ? own().heads : part_.heads; }
+  std::int64_t own_heads() const { return by_request() ? own().attention.heads : part_.heads; }
 
   Kernel over_cache(const RequestGroup& group, bool beside_prompts) const {
     return attention_decode("attention",
                             {.type = type(), .stored = cache_, .beside_prompts = beside_prompts},
                             {.sequences = own_sequences(group),
                              .heads = own_heads(),
-                             .kv_heads = by_request() ? own().kv_heads : part_.kv_heads,
+                             .kv_heads = by_request() ? own().attention.kv_heads : part_.kv_heads,
                              .queries = group.queries,
                              .keys = read_keys(group),
-                             .window = kind_.mixer == Mixer::kLocal ? own().window : 0,
+                             .window = kind_.mixer == Mixer::kLocal ? own().attention.window : 0,
                              .qk_dim = own().qk_dim(),
                              .v_dim = own().v_dim()});
   }
@@ -174,10 +174,10 @@ class MixedTokens {
     shape.queries = own_queries(group);
     shape.keys = group.keys();
     if (kind_.mixer == Mixer::kLocal) {
-      shape.keys = std::min(shape.keys, own().window + group.queries);
+      shape.keys = std::min(shape.keys, own().attention.window + group.queries);
     }
     shape.pairs =
-        scored_pairs(model_, kind_, group) / static_cast<double>(part_.shard.prompt_parts);
+        scored_pairs(model_, kind_, group) / static_cast<double>(part_.shard.prompt.parts);
     Kernel kernel = attention_forward("attention", type(), shape);
     if (is_sparse()) {
       kernel.read += gathered_size(part_, static_cast<double>(group.sequences) * shape.pairs);
@@ -206,7 +206,7 @@ class MixedTokens {
     const double pairs = pairs_after(group, hop);
     if (pairs <= 0) return;
     const std::int64_t queries = own_queries(group);
-    const std::int64_t cached = part_of(group.cached, part_.shard.prompt_parts);
+    const std::int64_t cached = part_of(group.cached, part_.shard.prompt.parts);
     const std::int64_t made = hop == 0 ? 0 : queries;  // latents whose keys another rank has
     if (is_latent() && made + cached > 0) {
       kernels.push_back(keys_of_latents(group.sequences * (made + cached)));
@@ -216,7 +216,7 @@ class MixedTokens {
     shape.queries = queries;
     shape.keys = queries + cached;
     if (kind_.mixer == Mixer::kLocal) {
-      shape.keys = std::min(shape.keys, own().window + group.queries);
+      shape.keys = std::min(shape.keys, own().attention.window + group.queries);
     }
     shape.pairs = pairs;
     kernels.push_back(attention_forward("attention", type(), shape));
@@ -232,12 +232,13 @@ class MixedTokens {
   // Counts the pairs of this rank's new tokens and the keys of the rank `hop` places before it: of
   // new tokens by their places, of the cache an equal part.
   double pairs_after(const RequestGroup& group, std::int64_t hop) const {
-    const std::int64_t ranks = part_.shard.prompt_parts;
-    const std::int64_t owner = (part_.shard.context_rank + ranks - hop) % ranks;
-    const AttentionMask mask{own().causal, own().window, own().window_kind};
+    const std::int64_t ranks = part_.shard.prompt.parts;
+    const std::int64_t owner = (part_.shard.prompt.rank + ranks - hop) % ranks;
+    const AttentionMask mask{own().attention.causal, own().attention.window,
+                             own().attention.window_kind};
     const auto cached = static_cast<double>(group.cached);
     double pairs = 0;
-    for (const TokenSpan& queries : new_tokens(group, part_.shard.context_rank)) {
+    for (const TokenSpan& queries : new_tokens(group, part_.shard.prompt.rank)) {
       for (const TokenSpan& keys : new_tokens(group, owner)) {
         pairs += pairs_between(mask, queries, keys);
       }
@@ -249,8 +250,8 @@ class MixedTokens {
   }
 
   std::vector<TokenSpan> new_tokens(const RequestGroup& group, std::int64_t rank) const {
-    std::vector<TokenSpan> spans = spans_of_rank(group.queries, part_.shard.prompt_parts, rank,
-                                                 part_.shard.prompt_ring == PromptRing::kZigzag);
+    std::vector<TokenSpan> spans = spans_of_rank(group.queries, part_.shard.prompt.parts, rank,
+                                                 part_.shard.prompt.ring == PromptRing::kZigzag);
     const auto cached = static_cast<double>(group.cached);
     for (TokenSpan& span : spans) span = {span.from + cached, span.until + cached};
     return spans;
@@ -285,17 +286,17 @@ void exchange_requests(const Part& part, const BlockKind& kind, const RequestBat
       part.heads * (is_latent ? latent.kv_rank + latent.rope_dim : own.qk_dim());
   const bool has_keys = !is_latent && !kind.shares;
   // Chips that share a head send it once.
-  const std::int64_t keys = has_keys ? keys_and_values(own, own.kv_heads) / chips : 0;
+  const std::int64_t keys = has_keys ? keys_and_values(own, own.attention.kv_heads) / chips : 0;
   const std::int64_t result = part.heads * (is_latent ? latent.kv_rank : own.v_dim());
   const Bytes value = size_of(part.shard.types.communication);
-  attention.sent_before = tokens * (query + keys) * value;
-  attention.sent_after = tokens * result * value;
+  attention.pass.sent_before = tokens * (query + keys) * value;
+  attention.pass.sent_after = tokens * result * value;
 }
 
 // Returns what a context rank has of all tokens up to now, as it is sent: latent vectors, or keys
 // and values.
 Bytes keys_of_rank(const Part& part, const RequestBatch& batch) {
-  const std::int64_t ranks = part.shard.prompt_parts;
+  const std::int64_t ranks = part.shard.prompt.parts;
   const ModelSpec& own = part.model;
   const std::int64_t width = own.latent.kv_rank > 0 ? own.latent.kv_rank + own.latent.rope_dim
                                                     : keys_and_values(own, part.kv_heads);
@@ -313,16 +314,16 @@ Bytes keys_of_rank(const Part& part, const RequestBatch& batch) {
 // them before; a ring doesn't keep what it passes on, so they pass it round again.
 void exchange_keys(const Part& part, const BlockKind& kind, const RequestBatch& batch,
                    const MixedTokens& mixed, LayerOp& attention) {
-  const std::int64_t ranks = part.shard.prompt_parts;
+  const std::int64_t ranks = part.shard.prompt.parts;
   if (ranks == 1) return;
-  if (part.shard.prompt_ring == PromptRing::kNone) {
-    if (!kind.shares) attention.gathered_before = ranks * keys_of_rank(part, batch);
+  if (part.shard.prompt.ring == PromptRing::kNone) {
+    if (!kind.shares) attention.pass.gathered_before = ranks * keys_of_rank(part, batch);
     return;
   }
-  attention.parts = mixed.parts_of_ring(batch.groups);
-  attention.handed_round = keys_of_rank(part, batch);
+  attention.pass.parts = mixed.parts_of_ring(batch.groups);
+  attention.pass.handed_round = keys_of_rank(part, batch);
   attention.forward.clear();
-  for (const std::vector<Kernel>& kernels : attention.parts) {
+  for (const std::vector<Kernel>& kernels : attention.pass.parts) {
     std::ranges::copy(kernels, std::back_inserter(attention.forward));
   }
 }
@@ -333,15 +334,15 @@ void exchange_keys(const Part& part, const BlockKind& kind, const RequestBatch& 
 void run_forward_only(LayerOp& op) {
   Bytes made;
   for (const Kernel& kernel : op.forward) made = std::max(made, kernel.written);
-  op.forward_workspace =
-      std::max(op.forward_workspace, op.input + made) + op.gathered_before + 2 * op.handed_round;
+  op.workspace.forward = std::max(op.workspace.forward, op.input + made) + op.pass.gathered_before +
+                         2 * op.pass.handed_round;
   op.again.clear();
   op.input_gradient.clear();
   op.weight_gradient.clear();
-  op.saved = op.saved_input = op.saved_inside = op.saved_result = Bytes(0);
-  op.backward_workspace = Bytes(0);
-  op.backward_reads_input = op.regathers_input = false;
-  op.reduced_values_per_token = 0;
+  op.saved.total = op.saved.input = op.saved.inside = op.saved.result = Bytes(0);
+  op.workspace.backward = Bytes(0);
+  op.backward_reads_input = op.tensor.regathers_input = false;
+  op.tensor.reduced_values_per_token = 0;
 }
 
 Layer forward_only(Layer layer) {
@@ -378,27 +379,27 @@ void join_experts(const ModelSpec& model, const Shard& shard, const RequestBatch
   const auto is_expert = [](const LayerOp& op) { return op.region == Region::kExpert; };
   const auto first = std::ranges::find_if(block.ops, is_expert);
   const auto end = std::find_if_not(first, block.ops.end(), is_expert);
-  const bool apart = shard.sending_replicas > 0;
-  const std::int64_t senders = shard.tensor > 1 ? 1 : shard.expert * shard.expert_tensor;
-  const std::int64_t tokens = apart ? batch.tokens() * shard.sending_replicas
+  const bool apart = shard.experts.sending_replicas > 0;
+  const std::int64_t senders = shard.tensor > 1 ? 1 : shard.experts.parts * shard.experts.tensor;
+  const std::int64_t tokens = apart ? batch.tokens() * shard.experts.sending_replicas
                                     : shard.sequences * shard.sequence_length * senders;
   const ExpertSpec& experts = model.experts;
   LayerOp joined = *first;
   joined.name = "experts";
-  joined.parameters = 0;
-  for (auto op = first; op != end; ++op) joined.parameters += op->parameters;
+  joined.parameters.own = 0;
+  for (auto op = first; op != end; ++op) joined.parameters.own += op->parameters.own;
   const DataType type = shard.types.experts.value_or(shard.types.matmul);
   const DataType held = shard.types.expert_weights.value_or(shard.types.weights);
   const auto narrower = bits_of(held) < bits_of(type) ? std::optional(held) : std::nullopt;
   joined.forward = {experts_kernel("experts", type, narrower,
                                    {.tokens = tokens,
-                                    .experts = experts.routed / shard.expert,
+                                    .experts = experts.routed / shard.experts.parts,
                                     .all = experts.routed,
                                     .chosen = experts.visited(),
                                     .hidden = experts.latent > 0 ? experts.latent : model.hidden,
-                                    .inter = experts.intermediate / shard.expert_tensor,
-                                    .gated = model.gated_mlp,
-                                    .spread = shard.expert_spread})};
+                                    .inter = experts.intermediate / shard.experts.tensor,
+                                    .gated = model.mlp.gated,
+                                    .spread = shard.pass_experts.spread})};
   *first = std::move(joined);
   block.ops.erase(first + 1, end);
   for (LayerOp& op : block.ops) {
@@ -406,7 +407,7 @@ void join_experts(const ModelSpec& model, const Shard& shard, const RequestBatch
                   [](const Kernel& kernel) { return kernel.use == KernelUse::kChooseExperts; });
     const bool moves_rows =
         !apart && (op.name.role() == OpRole::kPermute || op.name.role() == OpRole::kUnpermute);
-    if (moves_rows && (shard.tensor > 1 || shard.expert == 1)) op.forward.clear();
+    if (moves_rows && (shard.tensor > 1 || shard.experts.parts == 1)) op.forward.clear();
   }
 }
 
@@ -419,7 +420,7 @@ void divide_experts_over_tensor_group(Layer& block) {
     return op.name.module() != OpModule::kSharedExperts || op.region != Region::kTensor;
   });
   for (LayerOp& op : block.ops) {
-    op.in_tensor_group = is_expert(op) || op.name.role() == OpRole::kUnpermute;
+    op.pass.in_tensor_group = is_expert(op) || op.name.role() == OpRole::kUnpermute;
   }
   block.routing.reset();
 }
@@ -429,8 +430,9 @@ class PassLayers {
   PassLayers(const ModelSpec& model, const Shard& shard, const RequestBatch& batch)
       : model_(model), shard_(shard), batch_(batch) {
     shard_.sequences =
-        tokens_of_chip(batch, shard.prompt_parts, shard.sequence_parallel ? shard.tensor : 1);
+        tokens_of_chip(batch, shard.prompt.parts, shard.sequence_parallel ? shard.tensor : 1);
     shard_.sequence_length = 1;
+    shard_.narrow.gather_narrow = false;  // what serves gathers before it rounds
   }
 
   ModelLayers build() const {
@@ -453,7 +455,7 @@ class PassLayers {
     for (LayerOp& op : block.ops) {
       if (std::optional<std::vector<Kernel>> kernels = mixed.of(op.name.role(), batch_)) {
         op.forward = *std::move(kernels);
-        if (shard_.cache_by_request && op.name.role() == OpRole::kAttention) {
+        if (shard_.cache.split == CacheSplit::kRequests && op.name.role() == OpRole::kAttention) {
           exchange_requests(part, kind, batch_, op);
         }
         if (op.name.role() == OpRole::kAttention) exchange_keys(part, kind, batch_, mixed, op);
@@ -462,7 +464,7 @@ class PassLayers {
       }
     }
     if (block.routing) join_experts(model_, shard_, batch_, block);
-    if (block.routing && shard_.tensor > 1 && shard_.sending_replicas == 0) {
+    if (block.routing && shard_.tensor > 1 && shard_.experts.sending_replicas == 0) {
       divide_experts_over_tensor_group(block);
     }
     return forward_only(std::move(block));
@@ -482,7 +484,7 @@ class PassLayers {
     const std::int64_t logits = batch_.outputs() * part.vocabulary * shard.tensor;
     layer.ops.back().forward = {
         elementwise("sampling", DataType::kFp32, {.elements = logits, .writes = 0, .flops = 5})};
-    layer.ops.back().crossing = logits * size_of(shard.types.communication);
+    layer.ops.back().tensor.crossing = logits * size_of(shard.types.communication);
     return forward_only(std::move(layer));
   }
 
@@ -564,7 +566,7 @@ Bytes weights_size(const Layer& layer, const DataTypes& types) {
     const DataType type = is_expert            ? types.expert_weights.value_or(types.weights)
                           : has_projection(op) ? types.weights
                                                : types.activations;
-    size += bytes_of(op.parameters, type);
+    size += bytes_of(op.parameters.own, type);
   }
   return size;
 }
@@ -581,11 +583,11 @@ Bytes cache_size(const ModelSpec& model, const BlockKind& kind, std::int64_t ten
     size += Bytes(tokens * own.indexer.head_dim);  // in fp8
   }
   if (!kind.attends() || (kind.shares && kind.mixer != Mixer::kSparse)) return size;
-  if (kind.mixer == Mixer::kLocal) tokens = std::min(tokens, own.window);
+  if (kind.mixer == Mixer::kLocal) tokens = std::min(tokens, own.attention.window);
   const std::int64_t width =
       own.latent.kv_rank > 0
           ? own.latent.kv_rank + own.latent.rope_dim
-          : keys_and_values(own, std::max<std::int64_t>(1, own.kv_heads / tensor));
+          : keys_and_values(own, std::max<std::int64_t>(1, own.attention.kv_heads / tensor));
   return size + bytes_of(tokens * width, type);
 }
 

@@ -21,20 +21,20 @@
 // parallelism the experts are divided over the tensor group too (ep x etp = tp), whose ranks all
 // have the same tokens: nothing is sent to them, and their results are summed with the group's.
 //
-// With caches by request (Shard::cache_by_request; the scaling book, part 7) each chip of the
+// With caches by request (CachePlan::split; the scaling book, part 7) each chip of the
 // tensor group keeps whole caches of some of the requests that generate, where it would else keep
 // some key-value heads of all, and more than one chip the same head once there are more chips than
 // heads. Projections still divide heads, so queries and new keys and values go to the chips of
 // their requests by an all-to-all, and results come back by another. Prompts attend by heads; that
 // their keys then move to the chip of their request is not modelled.
 //
-// With context ranks (Shard::prompt_parts; Llama 3, arXiv 2407.21783, section 3.3.2) each has two
+// With context ranks (PromptShare; Llama 3, arXiv 2407.21783, section 3.3.2) each has two
 // stretches of every prompt, one from its beginning and one from its end, so that all score as many
 // pairs, and keeps as large a part of the cache. Before attention they gather the keys and values
 // of all tokens up to now, or latent vectors, whose keys and values each rank then computes. Every
 // context rank computes the logits. A length that the ranks don't divide is rounded up.
 //
-// In a ring of them (Shard::prompt_ring; Liu et al., arXiv 2310.01889) they pass what they have
+// In a ring of them (PromptShare::ring; Liu et al., arXiv 2310.01889) they pass what they have
 // round instead: ranks - 1 hops, each beside the attention over what has come, whose result is then
 // merged with that of the parts before. With one stretch of the prompt a rank (kStretch) the last
 // rank scores most pairs and parts of later tokens are skipped; with two (kZigzag) all have as
@@ -44,9 +44,9 @@
 // With sequence parallelism the tensor group divides the tokens of norms, residuals and the router;
 // tokens that it does not divide are padded.
 //
-// With experts on chips of their own (Shard::sending_replicas) the tensor group divides the tokens
-// of norms, router and residuals, each chip sends its own ones there, and the experts' op has those
-// of all replicas.
+// With experts on chips of their own (HeldExperts::sending_replicas) the tensor group divides the
+// tokens of norms, router and residuals, each chip sends its own ones there, and the experts' op
+// has those of all replicas.
 //
 // Nothing is kept for a backward. Not modelled: sequences of unequal length in a group (give the
 // mean), modules of multi-token prediction (a draft is a pass of its own), pages of the cache.
@@ -96,9 +96,9 @@ std::int64_t tokens_of_chip(const RequestBatch& batch, std::int64_t parts, std::
 // Returns the layers of a pass: forwards only. The head ends with the op "sampling", before which
 // the logits of the tensor group have to be gathered. REQUIRES: as build_layers(), of which shard's
 // sequences are set here; shard.context is 1; no two-dimensional weights; the model is a
-// transformer without cross attention; with experts and tensor > 1 expert x expert_tensor is
-// tensor, or sending_replicas is set and the shard is sequence parallel; with prompt_parts > 1 no
-// request generates, and no layer has a state or an indexer.
+// transformer without cross attention; with experts and tensor > 1 experts.parts x experts.tensor
+// is tensor, or experts.sending_replicas is set and the shard is sequence parallel; with
+// prompt.parts > 1 no request generates, and no layer has a state or an indexer.
 ModelLayers inference_layers(const ModelSpec& model, Shard shard, const RequestBatch& batch);
 
 // TokenMixing is the kernels that mix the tokens of a request, by which passes of as many tokens

@@ -9,8 +9,8 @@ namespace {
 LayerOp latent_norm(const Part& part) {
   const LatentSpec& latent = part.model.latent;
   LayerOp op{.name = "latent_norm"};
-  op.parameters = latent.q_rank + latent.kv_rank;
-  make_rms_norm(part, part.own_tokens * op.parameters, op);
+  op.parameters.own = latent.q_rank + latent.kv_rank;
+  make_rms_norm(part, part.own_tokens * op.parameters.own, op);
   return op;
 }
 
@@ -28,19 +28,19 @@ LayerOp rotate_and_join(const Part& part) {
   op.input =
       part.size(part.tokens * part.heads * (part.model.qk_dim() + latent.nope_dim + latent.v_dim));
   op.passed_on = part.size(part.tokens * part.heads * latent.v_dim);
-  op.backward_workspace = 2 * part.size(keys);
+  op.workspace.backward = 2 * part.size(keys);
   return op;
 }
 
 LayerOp gate_of_result(const Part& part) {
-  const bool is_wide = part.model.attention_gate == AttentionGate::kValue;
+  const bool is_wide = part.model.attention.gate == AttentionGate::kValue;
   LayerOp op = project_gathered(part, {.name = "gate_projection",
                                        .inputs = part.hidden(),
                                        .outputs = part.heads * (is_wide ? part.model.v_dim() : 1),
                                        .narrow = true});
-  op.saved = op.saved_input = Bytes(0);  // latent_projection keeps it
+  op.saved.total = op.saved.input = Bytes(0);  // latent_projection keeps it
   op.reads = {part.model.parallel_branches ? OpName("norm") : OpName("attention_norm")};
-  op.regathers_input = false;
+  op.tensor.regathers_input = false;
   return op;
 }
 
@@ -63,14 +63,14 @@ std::vector<LayerOp> latent_projections(const Part& part) {
                                             .outputs = part.heads * part.model.qk_dim(),
                                             .narrow = true});
   if (latent.q_rank == 0) {  // latent_projection keeps the same input
-    queries.saved = queries.saved_input = Bytes(0);
+    queries.saved.total = queries.saved.input = Bytes(0);
     queries.reads = {part.model.parallel_branches ? OpName("norm") : OpName("attention_norm")};
   }
   // A gate of the result reads the whole stream.
-  const bool is_gated = part.model.attention_gate != AttentionGate::kNone;
+  const bool is_gated = part.model.attention.gate != AttentionGate::kNone;
   const std::int64_t crossing =
       narrow_query + latent.kv_rank + latent.rope_dim + (is_gated ? part.hidden() : 0);
-  queries.crossing = part.tokens * crossing * size_of(part.shard.types.communication);
+  queries.tensor.crossing = part.tokens * crossing * size_of(part.shard.types.communication);
   ops.push_back(std::move(queries));
   LayerOp keys_and_values =
       project_gathered(part, {.name = "key_value_up_projection",
@@ -78,9 +78,10 @@ std::vector<LayerOp> latent_projections(const Part& part) {
                               .outputs = part.heads * (latent.nope_dim + latent.v_dim),
                               .narrow = true});
   keys_and_values.reads = {"latent_norm"};
-  keys_and_values.regathers_input = false;  // its input arrives with the queries' latent vector
+  keys_and_values.tensor.regathers_input =
+      false;  // its input arrives with the queries' latent vector
   ops.push_back(std::move(keys_and_values));
-  if (part.model.attention_gate != AttentionGate::kNone) ops.push_back(gate_of_result(part));
+  if (part.model.attention.gate != AttentionGate::kNone) ops.push_back(gate_of_result(part));
   ops.push_back(rotate_and_join(part));
   return ops;
 }

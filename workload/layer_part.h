@@ -28,7 +28,7 @@
 // rows or blocks of a row have scales, the operands of weight gradients are also rounded along the
 // tokens.
 //
-// Shard::fused_elementwise says how many kernels that takes:
+// KernelChoices::fused_elementwise says how many kernels that takes:
 //
 //   gradient of a result     fused: read once, rounded both ways. Else read twice, by two kernels
 //   input, the other way     from the narrow one that was kept. Else from the wide one: it is made
@@ -67,20 +67,21 @@ struct Part {
   // Returns how many elements of a vector over the model's width this chip has in the S region.
   std::int64_t own_width() const { return divides_width() ? hidden() / shard.tensor : hidden(); }
   std::int64_t norm_parameters() const {
-    return (model.norm == NormKind::kLayer ? 2 : 1) * own_width();
+    return (model.norms.kind == NormKind::kLayer ? 2 : 1) * own_width();
   }
-  std::int64_t mlp_inputs() const { return model.gated_mlp ? 2 : 1; }  // gate and up, or up alone
+  std::int64_t mlp_inputs() const { return model.mlp.gated ? 2 : 1; }  // gate and up, or up alone
   Bytes size(std::int64_t values) const { return values * size_of(shard.types.activations); }
   Bytes operand_size(std::int64_t values) const { return scaled_size(values, shard.types.matmul); }
   // Returns the size of values, including the scales of narrow ones.
   Bytes scaled_size(std::int64_t values, DataType type) const {
     const bool is_narrow = size_of(type) == Bytes(1) && !block_scales_of(type);
-    const std::int64_t block = is_narrow ? shard.types.scale_block.value_or(0) : 0;
+    const std::int64_t block = is_narrow ? shard.narrow.scale_block.value_or(0) : 0;
     const std::int64_t scales = block > 0 ? (values + block - 1) / block : 0;
     return bytes_of(values, type) + scales * size_of(DataType::kFp32);
   }
+  bool scales_rows() const { return shard.narrow.scales_rows(shard.types.matmul); }
   // Whether operands of weight gradients are needed along the tokens as well.
-  bool turns() const { return shard.types.scales_rows() || shard.transpose_operands; }
+  bool turns() const { return scales_rows() || shard.narrow.transpose_operands; }
   bool narrows() const { return bits_of(shard.types.matmul) < bits_of(shard.types.activations); }
   Bytes stream() const { return size(tokens * hidden()); }          // for all tokens
   Bytes own_stream() const { return size(own_tokens * hidden()); }  // for the S region's tokens
@@ -128,12 +129,13 @@ void add_rounding(const Part& part, KernelUse use, std::int64_t values,
 void add_gradient_rounding(const Part& part, std::int64_t values, LayerOp& op);
 
 // Rounds an operand of a weight gradient along the tokens, if blocks of a row have scales, or moves
-// it so (Shard::transpose_operands). The operand is there by rows, narrow or `wide`. The kernel
-// goes before the matmul.
+// it so (NarrowTypes::transpose_operands). The operand is there by rows, narrow or `wide`. The
+// kernel goes before the matmul.
 void add_turning(const Part& part, std::string_view name, std::int64_t values, bool wide,
                  LayerOp& op);
 
-// Transposes this many weights before the matmul of an input gradient (Shard::transpose_weights).
+// Transposes this many weights before the matmul of an input gradient
+// (NarrowTypes::transpose_weights).
 void add_transpose(const Part& part, std::int64_t weights, LayerOp& op);
 
 // Adds a mask of one byte per value, written in the forward pass and read in the backward pass.
@@ -144,9 +146,9 @@ LayerOp norm(const Part& part, OpName name);
 // than the stream's: kernels, kept bytes and backward workspace.
 void make_rms_norm(const Part& part, std::int64_t elements, LayerOp& op);
 // Returns the norm at the start of a branch. Its input's gradient is added to that of the residual
-// stream. Without pre_norms only that addition is left.
+// stream. Without NormSpec::pre only that addition is left.
 LayerOp branch_norm(const Part& part, OpName name);
-// Adds post_norms' norm of a branch's result, if the model has them.
+// Adds the norm (NormSpec::post) of a branch's result, if the model has them.
 void add_post_norm(const Part& part, OpName name, std::vector<LayerOp>& ops);
 // The branch begins with a T op that reads what a branch before has gathered already. It gathers
 // and keeps nothing, and both gradients of the shared input are added.

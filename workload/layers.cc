@@ -55,8 +55,8 @@ std::string name_of(const BlockKind& kind, const std::vector<BlockKind>& kinds) 
 
 // The layers behind the encoder keep its result once, together.
 void lend_result(const Part& part, LayerOp& op) {
-  op.lent = part.own_stream();
-  op.saved += op.lent;
+  op.saved.lent = part.own_stream();
+  op.saved.total += op.saved.lent;
 }
 
 Layer block_layer(const ModelSpec& model, const Shard& shard, const BlockKind& kind,
@@ -69,28 +69,22 @@ Layer block_layer(const ModelSpec& model, const Shard& shard, const BlockKind& k
   if (kind.mlp == MlpKind::kDense) second = mlp_branch(part);
   std::ranges::move(second, std::back_inserter(layer.ops));
   if (kind.mlp == MlpKind::kExperts) layer.routing = token_routing(part);
-  if (model.layer_embedding > 0) {
+  if (model.embedding.of_layers > 0) {
     std::ranges::move(layer_embedding_branch(part), std::back_inserter(layer.ops));
   }
   if (kind.mixer == Mixer::kTwoSided && kind.lends) lend_result(part, layer.ops.back());
   return layer;
 }
 
-// Sums a count over the ops of a region, or of all.
-std::int64_t sum_of(const std::vector<LayerOp>& ops, std::int64_t LayerOp::*count,
+// Sums parameters of a sort over the ops of a region, or of all.
+std::int64_t sum_of(const std::vector<LayerOp>& ops, std::int64_t OpParameters::*count,
                     std::optional<Region> region = {}) {
   std::int64_t sum = 0;
-  for (const LayerOp& op : ops) sum += !region || op.region == *region ? op.*count : 0;
+  for (const LayerOp& op : ops) sum += !region || op.region == *region ? op.parameters.*count : 0;
   return sum;
 }
 
 }  // namespace
-
-std::string_view name_of(LossKernels kernels) {
-  constexpr std::array<std::string_view, kLossKernels> kNames = {"fused", "in_place", "separate",
-                                                                 "chunked"};
-  return kNames[static_cast<std::size_t>(kernels)];
-}
 
 DataTypes all_of_type(DataType type) {
   return {.weights = type,
@@ -114,41 +108,41 @@ const Kernel* weights_matmul(const LayerOp& op) {
 }
 
 std::int64_t Layer::parameters() const {
-  return sum_of(ops, &LayerOp::parameters);
+  return sum_of(ops, &OpParameters::own);
 }
 
 std::int64_t Layer::parameters(Region region) const {
-  return sum_of(ops, &LayerOp::parameters, region);
+  return sum_of(ops, &OpParameters::own, region);
 }
 
 std::int64_t Layer::borrowed() const {
-  return sum_of(ops, &LayerOp::borrowed);
+  return sum_of(ops, &OpParameters::borrowed);
 }
 
 Bytes Layer::lent() const {
   Bytes sum;
-  for (const LayerOp& op : ops) sum += op.lent;
+  for (const LayerOp& op : ops) sum += op.saved.lent;
   return sum;
 }
 
 std::int64_t Layer::frozen() const {
-  return sum_of(ops, &LayerOp::frozen);
+  return sum_of(ops, &OpParameters::frozen);
 }
 
 std::int64_t Layer::frozen(Region region) const {
-  return sum_of(ops, &LayerOp::frozen, region);
+  return sum_of(ops, &OpParameters::frozen, region);
 }
 
 Bytes Layer::saved() const {
   Bytes sum;
-  for (const LayerOp& op : ops) sum += op.saved;
+  for (const LayerOp& op : ops) sum += op.saved.total;
   return sum;
 }
 
 std::int64_t unembedding_parameters(const ModelLayers& layers) {
   for (const LayerOp& op : layers.head.ops) {
     if (op.name != OpName("unembedding")) continue;
-    return op.parameters > 0 ? op.parameters : layers.embedding.ops.front().parameters;
+    return op.parameters.own > 0 ? op.parameters.own : layers.embedding.ops.front().parameters.own;
   }
   return 0;
 }
@@ -159,7 +153,7 @@ Bytes handed_on(const ModelSpec& model, const ModelLayers& layers, const Shard& 
   const Part part = part_of_model(model, shard);
   const std::int64_t tokens = layers.boundary.value() / part.size(model.hidden).value();
   const std::int64_t own_tokens = part.gathers() ? tokens / shard.tensor : tokens;
-  Bytes bytes = part.size(own_tokens * model.layer_embedding * (model.layers - layer));
+  Bytes bytes = part.size(own_tokens * model.embedding.of_layers * (model.layers - layer));
   if (model.mixer_pattern.empty()) return bytes;
   // The last layer of each kind before the boundary, if the first one behind it reads from it.
   for (const Mixer mixer : {Mixer::kGlobal, Mixer::kLocal, Mixer::kSparse}) {

@@ -46,8 +46,11 @@
 
 #include "sim/base/units.h"
 #include "sim/chips/kernel.h"
+#include "workload/kernel_choices.h"
 #include "workload/model_spec.h"
+#include "workload/narrow_types.h"
 #include "workload/op_name.h"
+#include "workload/pass_themes.h"
 
 namespace stepsim {
 
@@ -65,46 +68,39 @@ struct DataTypes {
   DataType communication = DataType::kBf16;  // activations and gradients between tensor ranks
   DataType dispatch = DataType::kBf16;       // tokens to their experts; back: combine
   DataType combine = DataType::kBf16;
-  // Values of one byte (matmul, dispatch): so many neighbours in a row share an fp32 scale (128 in
-  // DeepSeek-V3, arXiv 2412.19437, section 3.3.2). Unset: a whole tensor shares one.
-  std::optional<std::int64_t> scale_block{};
-  bool scale_rows = false;  // each row of an operand has a scale of its own (too few to count)
-  // Type in which the input of an MLP's activation function is kept. Unset: the activations' type.
-  std::optional<DataType> activation_input{};
-  // Bits in which a value of attention's result is kept, with scales for blocks as above; 12 is
-  // DeepSeek-V3's E5M6 (section 3.3.3). Unset: kept as the activations are.
-  std::optional<std::int64_t> attention_result_bits{};
-
-  // Returns whether rows of an operand, or blocks of them, have scales. Along the tokens it then
-  // has others.
-  bool scales_rows() const { return scale_block || scale_rows || block_scales_of(matmul); }
 };
 
 // Returns one type for everything except the accumulators of gradients.
 DataTypes all_of_type(DataType type);
 
-// The kernels of the cross entropy, from the logits to their gradient. The comments give the bytes
-// that lie in memory meanwhile for each logit; t is the size of the activations' type.
-enum class LossKernels : std::uint8_t {
-  kFused,     // fp32 in registers only. Keeps the logits, which their gradient overwrites: t
-  kInPlace,   // Megatron-LM: an fp32 copy, in which softmax and gradient are made in place; rounded
-              // at the end. Keeps 4; the copy begins and ends beside t
-  kSeparate,  // PyTorch: an fp32 copy, its log-softmax (kept, 4), and in the backward pass the
-              // gradients of both; over a tensor group the exponentials too. PyTorch keeps the
-              // block of the logits (t) reserved meanwhile, which fits nothing of 4
-  kChunked,  // the head and its loss for some tokens at a time, with their gradients (Liger's fused
-             // linear cross entropy): no logits. Keeps the gradient of the head's input. Its
-             // matmuls for the gradients are timed in the backward, though they run in the forward
-};
-inline constexpr std::size_t kLossKernels = 4;
-std::string_view name_of(LossKernels kernels);  // "in_place"
-inline bool has_fp32_copy(LossKernels kernels) {
-  return kernels == LossKernels::kInPlace || kernels == LossKernels::kSeparate;
-}
-
 enum class PromptRing : std::uint8_t { kNone, kStretch, kZigzag };
 
-// The part of a micro-batch's work that one chip does.
+// How context ranks divide the prompts of a pass of inference: inference.h.
+struct PromptShare {
+  std::int64_t parts = 1;  // context ranks that divide each prompt
+  // They pass keys and values round instead of gathering them. Each has two stretches of a prompt,
+  // one from its beginning and one from its end, or (kStretch) one.
+  PromptRing ring = PromptRing::kNone;
+  std::int64_t rank = 0;  // of the ring
+};
+
+// How routed experts are divided, and what comes to this chip's.
+struct HeldExperts {
+  std::int64_t parts = 1;   // experts are divided by this
+  std::int64_t tensor = 1;  // features of each expert are divided by this
+  // The part, 0 to parts - 1, that this chip holds: a block of neighbouring experts. All parts are
+  // alike unless the model's routing is skewed.
+  std::int64_t rank = 0;
+  bool one_copy_each = true;  // a token is sent once for each of its experts
+  // Two-level dispatch: tokens, from all ranks of the experts, that come to this chip; each comes
+  // once for all of its experts here. 0: a copy comes for each expert, ordered by expert.
+  std::int64_t arriving_tokens = 0;
+  // Inference: replicas whose tokens come to experts on chips of their own; 0: experts are here.
+  std::int64_t sending_replicas = 0;
+  bool host_reads_counts = false;  // the host reads how many tokens came to each expert
+};
+
+// The part of a micro-batch's work that one chip does, and how its software does it.
 struct Shard {
   std::int64_t sequences = 1;        // sequences of a micro-batch
   std::int64_t sequence_length = 0;  // tokens of the whole sequence
@@ -114,62 +110,15 @@ struct Shard {
   // Tensor ranks that divide the model's width; the others divide the features. Above 1 the weights
   // are two-dimensional, and the S region's features are divided, not its tokens.
   std::int64_t tensor_width = 1;
-  std::int64_t context = 1;        // tokens of each sequence are divided by this, everywhere
-  std::int64_t expert = 1;         // routed experts are divided by this
-  std::int64_t expert_tensor = 1;  // features of each expert are divided by this
-  // The part, 0 to expert - 1, that this chip holds: a block of neighbouring experts. All parts are
-  // alike unless the model's routing is skewed.
-  std::int64_t expert_rank = 0;
-  double expert_spread = 1;  // the most popular expert over the least: inference (expert_layer.h)
-  // Inference: each chip keeps whole caches of some requests, not some heads of all: inference.h.
-  bool cache_by_request = false;
-  std::int64_t prompt_parts = 1;  // inference: context ranks that divide each prompt: inference.h
-  // They pass keys and values round instead of gathering them. Each has two stretches of a prompt,
-  // one from its beginning and one from its end, or (kStretch) one.
-  PromptRing prompt_ring = PromptRing::kNone;
-  std::int64_t context_rank = 0;  // of the ring
-  // Inference: replicas whose tokens come to experts on chips of their own; 0: experts are here.
-  std::int64_t sending_replicas = 0;
-  // One kernel from q, k and v to the output, or a matmul, softmax, (dropout) and a matmul, which
-  // keep the scores: 2 bytes a pair and head, 5 with dropout.
-  bool fused_attention = true;
-  // Elementwise kernels that read the same are one; else each result has a kernel of its own, as in
-  // DeepSeek-V3's training (layer_part.h).
-  bool fused_elementwise = true;
-  // One-byte weights of matmuls are transposed for the input gradient of every micro-batch; else
-  // once a step, which is not counted.
-  bool transpose_weights = false;
-  // Kernels transpose operands of weight gradients that share one scale, for chips whose narrow
-  // matmuls read both operands along the inner dimension only.
-  bool transpose_operands = false;
-  // Operands that share one scale are read once before they are rounded, for their largest value;
-  // else it is that of steps before (Transformer Engine: delayed scaling).
-  bool current_scaling = false;
-  // Tensor ranks round their own tokens before they gather what narrow matmuls read, and gather it
-  // narrow (Transformer Engine: _linear_forward and grad_output_preprocess); else all of them round
-  // all that was gathered.
-  bool gathers_narrow = false;
-  // Weights are rounded in the forward and in the backward of every micro-batch (torchao); else
-  // once a step, which is not counted.
-  bool round_weights = false;
-  // Two-level dispatch: tokens, from all ranks of the experts, that come to this chip; each comes
-  // once for all of its experts here. 0: a copy comes for each expert, ordered by expert.
-  std::int64_t arriving_tokens = 0;
-  LossKernels loss = LossKernels::kFused;
-  bool hold_logits = false;        // the fp32 copy stays too, until the loss has run backward
-  std::int64_t metric_losses = 0;  // of the head alone: figures that are logged, without gradients
-  // The matmuls of all experts are one kernel; else each expert has its own, one after the other,
-  // and adds to its accumulators when it has multiplied (Transformer Engine: GroupedLinear).
-  bool grouped_experts = true;
-  // Copies arrive ordered by their sender. A pass orders them by expert, another one their results
-  // (Megatron-Core: sort_chunks_by_idxs). Else they arrive as the matmuls need them.
-  bool sorts_copies = false;
-  // Products with masks copy tokens into places of experts, and add places up; all places of a
-  // capacity are computed (GShard; MaxText: sparse_matmul = False). Places that stay empty are not
-  // sent to other chips.
-  bool mask_dispatch = false;
-  bool host_reads_counts = false;  // the host reads how many tokens came to each expert
+  std::int64_t context = 1;  // tokens of each sequence are divided by this, everywhere
+  HeldExperts experts{};
   DataTypes types{};
+  KernelChoices kernels{};
+  NarrowTypes narrow{};
+  LossChoices loss{};
+  PromptShare prompt{};
+  CachePlan cache{};
+  PassExperts pass_experts{};
 };
 
 enum class Region : std::uint8_t {
@@ -178,53 +127,36 @@ enum class Region : std::uint8_t {
   kExpert,    // E: tokens that were sent to this chip's experts
 };
 
-struct LayerOp {
-  OpName name{};  // "qkv_projection"; what it does and belongs to
-  Region region = Region::kSequence;
-  std::vector<Kernel> forward{};
-  std::vector<Kernel> again{};  // forward when it is repeated alone; empty: same as `forward`
-  std::vector<Kernel> input_gradient{};
-  std::vector<Kernel> weight_gradient{};  // of matmul weights and embedding tables
-  // Bytes kept from the forward to the weight gradient (or input gradient). They are its input, the
-  // part of its forward's results that only its own backward reads, its result for the ops behind
-  // it, and the rest (masks), which recompute never drops by itself.
-  Bytes saved{};
-  Bytes saved_input{};
-  Bytes saved_inside{};  // scores, statistics: what selective recompute of attention drops
-                         // (Korthikanti et al., section 5)
-  Bytes saved_result{};
-  Bytes input{};  // bytes that its forward reads, as this chip would keep them; includes passed_on
-  Bytes passed_on{};  // read and handed on untouched
-  // The ops whose results it reads; empty: the op before it. saved_input belongs to the first.
-  std::vector<OpName> reads{};
-  bool backward_reads_input = false;  // whoever keeps the input
-  // The host reads a result of its forward, so it launches what comes behind only when that has
-  // ended: numbers of tokens that decide the shapes behind it (Shard::host_reads_counts).
-  bool host_reads = false;
-  // Inference: the tensor group divides an op of another region, too, and adds up the results.
-  bool in_tensor_group = false;
-  // Inference, caches by request: what a tensor rank sends to all others before and after the op.
-  Bytes sent_before{};
-  Bytes sent_after{};
-  // Inference, context ranks: what all of them have together and gather before the op.
-  Bytes gathered_before{};
-  // Inference, a ring of context ranks: its kernels in place of `forward`, for each part of the
-  // keys and values in the order in which they come (an empty part: none of them is scored), and
-  // the bytes that a rank hands on with every hop but the last.
-  std::vector<std::vector<Kernel>> parts{};
-  Bytes handed_round{};
-  // Columns of each matrix, if one matmul here stands for several that other software multiplies
-  // one by one. Empty: it is a single matrix.
-  std::vector<std::int64_t> columns{};
-  Bytes forward_workspace{};    // lives only while its forward runs: what nobody keeps
-  Bytes backward_workspace{};   // lives only while its backward runs: gradients, gathered input
-  std::int64_t parameters = 0;  // on this chip. Those of the S region are on every tensor rank;
-                                // those of the E region only on the ranks that share its experts
-  std::int64_t borrowed = 0;    // further ones that an earlier layer owns
-  std::int64_t frozen = 0;  // further ones that are not trained: memory, and nothing else. Those
-                            // held narrower than others count as fewer
-  // Bytes among `saved` that later layers read, too: no recompute drops them.
-  Bytes lent{};
+// Bytes that an op keeps from its forward to its weight gradient (or input gradient).
+struct SavedBytes {
+  // The three below, and the rest (masks), which recompute never drops by itself.
+  Bytes total{};
+  Bytes input{};
+  // The part of its forward's results that only its own backward reads: scores, statistics. That is
+  // what selective recompute of attention drops (Korthikanti et al., section 5).
+  Bytes inside{};
+  Bytes result{};  // for the ops behind it
+  Bytes lent{};    // of `total`, what later layers read, too: no recompute drops it
+};
+
+// Bytes that live only while a pass of the op runs.
+struct Workspace {
+  Bytes forward{};   // what nobody keeps
+  Bytes backward{};  // gradients, gathered input
+};
+
+// Parameters of an op on this chip. Those of the S region are on every tensor rank; those of the E
+// region only on the ranks that share its experts.
+struct OpParameters {
+  std::int64_t own = 0;
+  std::int64_t borrowed = 0;  // further ones that an earlier layer owns
+  // Further ones that are not trained: memory, and nothing else. Those held narrower than others
+  // count as fewer.
+  std::int64_t frozen = 0;
+};
+
+// What the tensor group sends for an op.
+struct TensorExchange {
   // Bytes of the result before it, of all tokens, that cross the tensor group where the region
   // changes; 0: ModelLayers::tensor_boundary.
   Bytes crossing{};
@@ -238,24 +170,64 @@ struct LayerOp {
   // Vocabulary-parallel cross entropy: fp32 values a token that are summed over the tensor group
   // during its forward (max, sum of exponentials, target logit).
   std::int64_t reduced_values_per_token = 0;
+  // fp32 values a token that are summed over the whole tensor group, in the op's forward and in its
+  // backward: by norms of divided features, and by mamba's x_projection.
+  std::int64_t summed_values_per_token = 0;
   // Two-dimensional weights: bytes of features that the ranks dividing the width gather before the
   // op (they are kept divided), and bytes of partial sums that they reduce behind it.
   Bytes width_gathered{};
   Bytes width_reduced{};
-  // fp32 values a token that are summed over the whole tensor group, in the op's forward and in its
-  // backward: by norms of divided features, and by mamba's x_projection.
-  std::int64_t summed_values_per_token = 0;
+};
+
+// What an op sends in a pass of inference alone.
+struct PassExchange {
+  bool in_tensor_group = false;  // the tensor group divides an op of another region, too, and adds
+                                 // up the results
+  // Caches by request: what a tensor rank sends to all others before and after the op.
+  Bytes sent_before{};
+  Bytes sent_after{};
+  Bytes gathered_before{};  // what all context ranks have together and gather before the op
+  // A ring of context ranks: its kernels in place of `forward`, for each part of the keys and
+  // values in the order in which they come (an empty part: none of them is scored), and the bytes
+  // that a rank hands on with every hop but the last.
+  std::vector<std::vector<Kernel>> parts{};
+  Bytes handed_round{};
+};
+
+struct LayerOp {
+  OpName name{};  // "qkv_projection"; what it does and belongs to
+  Region region = Region::kSequence;
+  std::vector<Kernel> forward{};
+  std::vector<Kernel> again{};  // forward when it is repeated alone; empty: same as `forward`
+  std::vector<Kernel> input_gradient{};
+  std::vector<Kernel> weight_gradient{};  // of matmul weights and embedding tables
+  // Columns of each matrix, if one matmul here stands for several that other software multiplies
+  // one by one. Empty: it is a single matrix.
+  std::vector<std::int64_t> columns{};
+  OpParameters parameters{};
+  // The ops whose results it reads; empty: the op before it. saved.input belongs to the first.
+  std::vector<OpName> reads{};
+  Bytes input{};  // bytes that its forward reads, as this chip would keep them; includes passed_on
+  Bytes passed_on{};                  // read and handed on untouched
+  bool backward_reads_input = false;  // whoever keeps the input
+  SavedBytes saved{};
+  Workspace workspace{};
+  // The host reads a result of its forward, so it launches what comes behind only when that has
+  // ended: numbers of tokens that decide the shapes behind it (HeldExperts::host_reads_counts).
+  bool host_reads = false;
+  TensorExchange tensor{};
   // Context parallelism: bytes of last states and decays that each rank hands to the others, in the
   // forward and (their gradients) in the backward.
   Bytes passed_state{};
+  PassExchange pass{};
 };
 
 // Returns the bytes of what takes `bytes` in the type in which activations cross the tensor group,
-// if it crosses in another type. Scales of DataTypes::scale_block are not counted.
+// if it crosses in another type. Scales of NarrowTypes::scale_block are not counted.
 Bytes crossing_as(Bytes bytes, DataType crosses_in, std::optional<DataType> type);
 
 inline bool is_tensor(const LayerOp& op) {
-  return op.region == Region::kTensor || op.in_tensor_group;
+  return op.region == Region::kTensor || op.pass.in_tensor_group;
 }
 
 // Returns the op's matmul with weights, or nullptr if it has none: those of attention multiply
@@ -325,11 +297,11 @@ std::int64_t unembedding_parameters(const ModelLayers& layers);
 
 // REQUIRES: check(model) is empty; shard.tensor divides heads and intermediate, and divides
 // kv_heads or is divided by them; context divides sequence_length; with sequence parallelism tensor
-// divides sequences * sequence_length / context; expert divides the routed experts, expert_tensor
-// their width, tensor that of the shared ones; a model with experts is sequence parallel if
-// tensor > 1 (otherwise tensor ranks would send the same tokens). With tensor_width > 1: a part of
-// tensor, which divides hidden and kv_heads; sequence parallel; neither experts, latent attention
-// nor prediction.
+// divides sequences * sequence_length / context; experts.parts divides the routed experts,
+// experts.tensor their width, tensor that of the shared ones; a model with experts is sequence
+// parallel if tensor > 1 (otherwise tensor ranks would send the same tokens). With
+// tensor_width > 1: a part of tensor, which divides hidden and kv_heads; sequence parallel; neither
+// experts, latent attention nor prediction.
 ModelLayers build_layers(const ModelSpec& model, const Shard& shard);
 
 }  // namespace stepsim

@@ -21,7 +21,7 @@ void append(std::vector<LayerOp> more, std::vector<LayerOp>& ops) {
 // The state reads what attention has gathered, and its partial sums join attention's.
 void add_beside(const Part& part, std::vector<LayerOp> states, std::vector<LayerOp>& ops) {
   share_input(part, "attention_norm", states.front());
-  states.front().regathers_input = false;
+  states.front().tensor.regathers_input = false;
   share_result(part, states.back());
   append(std::move(states), ops);
 }
@@ -29,7 +29,7 @@ void add_beside(const Part& part, std::vector<LayerOp> states, std::vector<Layer
 // The MLP's own norm, beside attention's. It reads the same, which that one keeps.
 LayerOp second_norm(const Part& part) {
   LayerOp op = norm(part, "mlp_norm");
-  op.saved = op.saved_input = Bytes(0);
+  op.saved.total = op.saved.input = Bytes(0);
   return op;
 }
 
@@ -43,7 +43,7 @@ std::vector<LayerOp> mixer_branch(const Part& part, const BlockKind& kind) {
   const bool begins_with_attention = kind.attends() && kind.mixer != Mixer::kShared;
   const OpName own_norm = begins_with_attention ? OpName("attention_norm") : OpName("mixer_norm");
   ops.push_back(branch_norm(part, model.parallel_branches ? OpName("norm") : own_norm));
-  if (model.parallel_norms) ops.push_back(second_norm(part));
+  if (model.norms.parallel) ops.push_back(second_norm(part));
   if (begins_with_attention) append(attention_ops(part, kind), ops);
   if (kind.mixer == Mixer::kBoth) {
     add_beside(part, state_ops(part), ops);
@@ -54,8 +54,9 @@ std::vector<LayerOp> mixer_branch(const Part& part, const BlockKind& kind) {
   if (begins_with_attention) {
     add_post_norm(part, "attention_post_norm", ops);
     const bool state_bias = kind.has_state() && model.state.bias;
-    ops.push_back(residual(part, "attention_residual", model.attention_bias || state_bias));
-    if (model.attention_bias && state_bias) ops.back().parameters += part.own_width();  // one each
+    ops.push_back(residual(part, "attention_residual", model.attention.bias || state_bias));
+    if (model.attention.bias && state_bias)
+      ops.back().parameters.own += part.own_width();  // one each
   } else {
     add_post_norm(part, "mixer_post_norm", ops);
     ops.push_back(residual(part, "mixer_residual", model.state.bias));
@@ -75,7 +76,7 @@ double mixing_flops(const ModelSpec& model, const BlockKind& kind, const MixedSe
     double pairs = sequence.masked ? pairs_of(model, kind, length, true)
                                    : pairs_in_documents(model, kind, length, sequence.document);
     if (kind.mixer == Mixer::kCross) pairs += attention_pairs(length, false, 0);
-    flops += 2 * pairs * static_cast<double>(own.heads * width);
+    flops += 2 * pairs * static_cast<double>(own.attention.heads * width);
   }
   if (kind.mixer == Mixer::kSparse && !kind.shares) flops += index_flops(model.indexer, length, 0);
   if (kind.has_state()) flops += recurrence_flops(model.state, length);

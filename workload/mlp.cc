@@ -1,12 +1,13 @@
 #include "workload/mlp.h"
 
+#include <optional>
 #include <utility>
 
 namespace stepsim {
 
 LayerOp mlp_activation(const Part& part, OpName name, Region region, std::int64_t rows,
                        std::int64_t width) {
-  const bool gated = part.model.gated_mlp;
+  const bool gated = part.model.mlp.gated;
   const std::int64_t elements = rows * width;
   const std::int64_t inputs = part.mlp_inputs();
   LayerOp op{.name = name, .region = region};
@@ -17,11 +18,12 @@ LayerOp mlp_activation(const Part& part, OpName name, Region region, std::int64_
       {.elements = elements, .reads = inputs + 1, .writes = inputs, .flops = gated ? 12 : 20})};
   const DataTypes& types = part.shard.types;
   Bytes kept = part.size(elements * inputs);
-  if (types.activation_input && size_of(*types.activation_input) < size_of(types.activations)) {
+  const std::optional<DataType> kept_in = part.shard.narrow.activation_input_type;
+  if (kept_in && size_of(*kept_in) < size_of(types.activations)) {
     // The narrow form is written in addition, and read instead of the wide one.
-    const Bytes narrow = part.scaled_size(elements * inputs, *types.activation_input);
+    const Bytes narrow = part.scaled_size(elements * inputs, *kept_in);
     op.again = op.forward;
-    if (part.shard.fused_elementwise) {
+    if (part.shard.kernels.fused_elementwise) {
       op.forward.front().written += narrow;
       op.again.front().read += narrow - kept;
       op.input_gradient.front().read += narrow - kept;
@@ -32,12 +34,13 @@ LayerOp mlp_activation(const Part& part, OpName name, Region region, std::int64_
       op.forward.back().use = KernelUse::kRoundInput;
       Kernel widen = part.elementwise("widen_input", {.elements = elements * inputs, .reads = 0});
       widen.read = narrow;
+      widen.use = KernelUse::kWiden;
       op.input_gradient.insert(op.input_gradient.begin(), widen);
     }
     kept = narrow;
   }
   keep_input(op, kept);
-  op.backward_workspace = part.size(elements * (inputs + 1));
+  op.workspace.backward = part.size(elements * (inputs + 1));
   return op;
 }
 
@@ -46,15 +49,15 @@ std::vector<LayerOp> mlp_branch(const Part& part) {
   std::vector<LayerOp> ops;
   if (!model.parallel_branches) ops.push_back(branch_norm(part, "mlp_norm"));
   ops.push_back(project_gathered(
-      part, {.name = model.gated_mlp ? OpName("gate_up_projection") : OpName("up_projection"),
+      part, {.name = model.mlp.gated ? OpName("gate_up_projection") : OpName("up_projection"),
              .inputs = part.hidden(),
              .outputs = part.mlp_inputs() * part.intermediate,
-             .bias = model.mlp_bias,
+             .bias = model.mlp.bias,
              .narrow = true}));
-  if (model.gated_mlp) ops.back().columns = {part.intermediate, part.intermediate};
-  if (model.parallel_norms) {
+  if (model.mlp.gated) ops.back().columns = {part.intermediate, part.intermediate};
+  if (model.norms.parallel) {
     ops.back().reads = {"mlp_norm"};
-    ops.back().regathers_input = false;  // attention gathers both inputs
+    ops.back().tensor.regathers_input = false;  // attention gathers both inputs
   } else if (model.parallel_branches) {
     share_input(part, "norm", ops.back());  // qkv_projection keeps it
   }
@@ -69,9 +72,9 @@ std::vector<LayerOp> mlp_branch(const Part& part) {
   ops.push_back(std::move(down));
   add_post_norm(part, "mlp_post_norm", ops);
   ops.push_back(residual(part, "mlp_residual",
-                         model.mlp_bias || (model.parallel_branches && model.attention_bias)));
-  if (model.parallel_branches && model.mlp_bias && model.attention_bias) {
-    ops.back().parameters += part.own_width();  // one bias for each branch
+                         model.mlp.bias || (model.parallel_branches && model.attention.bias)));
+  if (model.parallel_branches && model.mlp.bias && model.attention.bias) {
+    ops.back().parameters.own += part.own_width();  // one bias for each branch
   }
   return ops;
 }

@@ -18,8 +18,8 @@ LayerOp multiply(OpName name, const DataTypes& types, const MatmulShape& shape) 
   op.forward = {matmul(name, product, shape)};
   op.input_gradient = {matmul(name, product, {.m = tokens, .n = inputs, .k = outputs})};
   op.weight_gradient = {matmul(name, gradient, {.m = inputs, .n = outputs, .k = tokens})};
-  op.parameters = inputs * outputs;
-  op.backward_workspace = batch * tokens * (inputs + outputs) * size_of(types.activations);
+  op.parameters.own = inputs * outputs;
+  op.workspace.backward = batch * tokens * (inputs + outputs) * size_of(types.activations);
   return op;
 }
 
@@ -34,16 +34,16 @@ std::vector<Problem> check_mlp_stack(const ModelSpec& model) {
                         "intermediate only; is " +
                             std::to_string(value)});
   };
-  if (model.intermediate < 1) {
+  if (model.mlp.width < 1) {
     problems.push_back(
-        {"intermediate", "must be at least 1, is " + std::to_string(model.intermediate)});
+        {"intermediate", "must be at least 1, is " + std::to_string(model.mlp.width)});
   }
-  absent("heads", model.heads);
-  absent("kv_heads", model.kv_heads);
-  absent("head_dim", model.head_dim);
-  absent("vocabulary", model.vocabulary);
-  absent("learned_positions", model.learned_positions);
-  absent("window", model.window);
+  absent("heads", model.attention.heads);
+  absent("kv_heads", model.attention.kv_heads);
+  absent("head_dim", model.attention.head_dim);
+  absent("vocabulary", model.embedding.vocabulary);
+  absent("learned_positions", model.embedding.learned_positions);
+  absent("window", model.attention.window);
   absent("latent.kv_rank", model.latent.kv_rank);
   absent("experts.routed", model.experts.routed);
   absent("prediction_modules", model.prediction_modules);
@@ -51,15 +51,15 @@ std::vector<Problem> check_mlp_stack(const ModelSpec& model) {
 }
 
 std::int64_t mlp_stack_parameters(const ModelSpec& model) {
-  return model.layers * 2 * model.hidden * model.intermediate;
+  return model.layers * 2 * model.hidden * model.mlp.width;
 }
 
 ModelLayers build_mlp_stack(const ModelSpec& model, const Shard& shard) {
   assert(check_mlp_stack(model).empty());
-  assert(model.intermediate % shard.tensor == 0);
+  assert(model.mlp.width % shard.tensor == 0);
   const std::int64_t tokens = shard.sequences * shard.sequence_length / shard.context;
   const std::int64_t own_tokens = shard.sequence_parallel ? tokens / shard.tensor : tokens;
-  const std::int64_t width = model.intermediate / shard.tensor;
+  const std::int64_t width = model.mlp.width / shard.tensor;
   const DataType type = shard.types.matmul;
   const Bytes sent = size_of(shard.types.communication);
   const std::int64_t ways = shard.tensor_width;  // ways that divide the hidden width
@@ -67,18 +67,18 @@ ModelLayers build_mlp_stack(const ModelSpec& model, const Shard& shard) {
   LayerOp up = multiply("up_projection", shard.types,
                         {.batch = 1, .m = tokens, .n = width * ways, .k = model.hidden / ways});
   keep_input(up, bytes_of(own_tokens * model.hidden, type));
-  up.regathers_input = own_tokens != tokens;
-  if (up.regathers_input) {
-    up.forward_workspace = bytes_of(tokens * model.hidden / ways, type);
-    up.backward_workspace += bytes_of(tokens * model.hidden / ways, type);
+  up.tensor.regathers_input = own_tokens != tokens;
+  if (up.tensor.regathers_input) {
+    up.workspace.forward = bytes_of(tokens * model.hidden / ways, type);
+    up.workspace.backward += bytes_of(tokens * model.hidden / ways, type);
   }
   LayerOp down = multiply("down_projection", shard.types,
                           {.batch = 1, .m = tokens, .n = model.hidden / ways, .k = width * ways});
   if (ways > 1) {
-    up.crossing = tokens * model.hidden / ways * sent;
-    up.width_reduced = down.width_gathered = tokens * width * ways * sent;
-    up.forward_workspace += tokens * width * ways * size_of(shard.types.activations);
-    down.forward_workspace = bytes_of(tokens * width * ways, type);
+    up.tensor.crossing = tokens * model.hidden / ways * sent;
+    up.tensor.width_reduced = down.tensor.width_gathered = tokens * width * ways * sent;
+    up.workspace.forward += tokens * width * ways * size_of(shard.types.activations);
+    down.workspace.forward = bytes_of(tokens * width * ways, type);
   }
   keep_input(down, bytes_of(tokens * width, type));
   // Tokens may be divided where a layer begins. An op without kernels marks that.

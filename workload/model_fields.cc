@@ -169,33 +169,37 @@ void add_shape(FieldTable<ModelSpec>& table) {
             {.help = "Layers of the model.", .required = true});
   table.add("hidden", &Model::hidden, sizes(),
             {.help = "Width of the residual stream.", .required = true});
-  table.add("intermediate", &Model::intermediate, sizes().or_zero(),
-            {.help = "Width of the MLP. If every layer has experts it may be left out."});
-  table.add("heads", &Model::heads, sizes().or_zero(),
-            {.help = "Query heads of attention.", .rules = "At least 1 in a transformer."});
-  table.add("kv_heads", &Model::kv_heads, sizes().or_zero(),
-            {.help = "Key-value heads. As many as heads: multi-head; 1: multi-query; between: "
-                     "grouped-query. Left out: as many as heads.",
-             .rules = "Divides heads."});
-  table.add("head_dim", &Model::head_dim, sizes().or_zero(),
-            {.help = "Width of a head. Left out: hidden / heads, or latent.nope_dim + "
-                     "latent.rope_dim."});
-  table.add(
-      "query_rank", &Model::query_rank, sizes_or_none(),
+  table.add_inner("intermediate", &Model::mlp, &MlpSpec::width, sizes().or_zero(),
+                  {.help = "Width of the MLP. If every layer has experts it may be left out."});
+  table.add_inner("heads", &Model::attention, &AttentionSpec::heads, sizes().or_zero(),
+                  {.help = "Query heads of attention.", .rules = "At least 1 in a transformer."});
+  table.add_inner(
+      "kv_heads", &Model::attention, &AttentionSpec::kv_heads, sizes().or_zero(),
+      {.help = "Key-value heads. As many as heads: multi-head; 1: multi-query; between: "
+               "grouped-query. Left out: as many as heads.",
+       .rules = "Divides heads."});
+  table.add_inner("head_dim", &Model::attention, &AttentionSpec::head_dim, sizes().or_zero(),
+                  {.help = "Width of a head. Left out: hidden / heads, or latent.nope_dim + "
+                           "latent.rope_dim."});
+  table.add_inner(
+      "query_rank", &Model::attention, &AttentionSpec::query_rank, sizes_or_none(),
       {.help = "Width of the vector out of which queries are projected (Step 3). 0: directly.",
        .rules = "Not with latent attention, which has latent.q_rank."});
-  table.add("value_dim", &Model::value_dim, sizes_or_none(),
-            {.help = "Width of a head's values. 0: head_dim."});
-  table.add("vocabulary", &Model::vocabulary, sizes().or_zero(),
-            {.help = "Rows of the embedding's table.", .rules = "At least 1 in a transformer."});
-  table.add("learned_positions", &Model::learned_positions, sizes_or_none(),
-            {.help = "Rows of a learned position embedding. 0: none."});
-  table.add("extra_rows", &Model::extra_rows, sizes_or_none(),
-            {.help = "Further rows of such tables: token types (BERT), positions that no token "
-                     "takes (OPT), positions of a decoder (BART)."});
-  table.add("layer_embedding", &Model::layer_embedding, sizes_or_none(),
-            {.help = "Width of vectors that each layer looks up for itself and adds to the stream "
-                     "(Gemma 4 E2B). 0: none."});
+  table.add_inner("value_dim", &Model::attention, &AttentionSpec::value_dim, sizes_or_none(),
+                  {.help = "Width of a head's values. 0: head_dim."});
+  table.add_inner(
+      "vocabulary", &Model::embedding, &EmbeddingSpec::vocabulary, sizes().or_zero(),
+      {.help = "Rows of the embedding's table.", .rules = "At least 1 in a transformer."});
+  table.add_inner("learned_positions", &Model::embedding, &EmbeddingSpec::learned_positions,
+                  sizes_or_none(), {.help = "Rows of a learned position embedding. 0: none."});
+  table.add_inner(
+      "extra_rows", &Model::embedding, &EmbeddingSpec::extra_rows, sizes_or_none(),
+      {.help = "Further rows of such tables: token types (BERT), positions that no token "
+               "takes (OPT), positions of a decoder (BART)."});
+  table.add_inner(
+      "layer_embedding", &Model::embedding, &EmbeddingSpec::of_layers, sizes_or_none(),
+      {.help = "Width of vectors that each layer looks up for itself and adds to the stream "
+               "(Gemma 4 E2B). 0: none."});
   table.add("prediction_modules", &Model::prediction_modules, Limits::between(0, kMostModules),
             {.help = "Modules of multi-token prediction behind the last layer (DeepSeek-V3)."});
 }
@@ -203,31 +207,34 @@ void add_shape(FieldTable<ModelSpec>& table) {
 void add_blocks(FieldTable<ModelSpec>& table) {
   using Model = ModelSpec;
   table.theme("Blocks");
-  table.add("gated_mlp", &Model::gated_mlp,
-            {.help = "The MLP has a gate and an up projection, whose product goes down."});
-  table.add("tied_embeddings", &Model::tied_embeddings,
-            {.help = "The head shares the embedding's table."});
-  table.add("attention_bias", &Model::attention_bias,
-            {.help = "The query, key, value and output projections have a bias."});
-  table.add("qkv_bias", &Model::qkv_bias,
-            {.help = "The query, key and value projections alone have a bias."});
-  table.add("mlp_bias", &Model::mlp_bias, {.help = "MLPs and experts have a bias."});
-  table.add("norm", &Model::norm,
-            {.help = "Kind of the norms: rms, layer, which has a bias besides its scale, or "
-                     "layer_without_bias."});
-  table.add("pre_norms", &Model::pre_norms,
-            {.help = "Each branch begins with a norm.", .rules = "Needs post_norms if false."});
-  table.add("post_norms", &Model::post_norms,
-            {.help = "The result of each branch is normalised (Gemma 2 and 3: too; OLMo 2: only "
-                     "that)."});
+  table.add_inner("gated_mlp", &Model::mlp, &MlpSpec::gated,
+                  {.help = "The MLP has a gate and an up projection, whose product goes down."});
+  table.add_inner("tied_embeddings", &Model::embedding, &EmbeddingSpec::tied,
+                  {.help = "The head shares the embedding's table."});
+  table.add_inner("attention_bias", &Model::attention, &AttentionSpec::bias,
+                  {.help = "The query, key, value and output projections have a bias."});
+  table.add_inner("qkv_bias", &Model::attention, &AttentionSpec::qkv_bias,
+                  {.help = "The query, key and value projections alone have a bias."});
+  table.add_inner("mlp_bias", &Model::mlp, &MlpSpec::bias,
+                  {.help = "MLPs and experts have a bias."});
+  table.add_inner("norm", &Model::norms, &NormSpec::kind,
+                  {.help = "Kind of the norms: rms, layer, which has a bias besides its scale, or "
+                           "layer_without_bias."});
+  table.add_inner(
+      "pre_norms", &Model::norms, &NormSpec::pre,
+      {.help = "Each branch begins with a norm.", .rules = "Needs post_norms if false."});
+  table.add_inner(
+      "post_norms", &Model::norms, &NormSpec::post,
+      {.help = "The result of each branch is normalised (Gemma 2 and 3: too; OLMo 2: only "
+               "that)."});
   table.add("parallel_branches", &Model::parallel_branches,
             {.help = "Attention and MLP read the same norm's output (PaLM).",
              .rules = "Not with experts, a state or post_norms."});
-  table.add("parallel_norms", &Model::parallel_norms,
-            {.help = "Parallel branches read a norm each (GPT-NeoX).",
-             .rules = "Needs parallel_branches."});
-  table.add("embedding_norm", &Model::embedding_norm,
-            {.help = "A norm stands behind the embedding (BLOOM)."});
+  table.add_inner("parallel_norms", &Model::norms, &NormSpec::parallel,
+                  {.help = "Parallel branches read a norm each (GPT-NeoX).",
+                   .rules = "Needs parallel_branches."});
+  table.add_inner("embedding_norm", &Model::norms, &NormSpec::embedding,
+                  {.help = "A norm stands behind the embedding (BLOOM)."});
   table.add("head_projection", &Model::head_projection,
             {.help = "A square projection and an activation stand before the last norm (BERT)."});
   table.add("dropout", &Model::dropout,
@@ -244,30 +251,34 @@ void add_attention(FieldTable<ModelSpec>& table) {
   static const FieldTable<IndexerSpec> kIndexer = make_indexer_fields();
   static const FieldTable<ExpertSpec> kExperts = make_expert_fields();
   table.theme("Attention and experts");
-  table.add("rotary", &Model::rotary,
-            {.help = "Queries and keys are rotated by position, if no positions are learned."});
-  table.add("qk_norm", &Model::qk_norm,
-            {.help = "Queries and keys of each head are normalised (RMS over head_dim)."});
-  table.add("qk_norm_whole", &Model::qk_norm_whole,
-            {.help = "Queries and keys are normalised over all heads together (OLMo 2).",
-             .rules = "Not with qk_norm."});
-  table.add("attention_sinks", &Model::attention_sinks,
-            {.help = "Each head has one learned logit that belongs to no token."});
-  table.add(
-      "attention_gate", &Model::attention_gate,
+  table.add_inner(
+      "rotary", &Model::attention, &AttentionSpec::rotary,
+      {.help = "Queries and keys are rotated by position, if no positions are learned."});
+  table.add_inner("qk_norm", &Model::attention, &AttentionSpec::qk_norm,
+                  {.help = "Queries and keys of each head are normalised (RMS over head_dim)."});
+  table.add_inner("qk_norm_whole", &Model::attention, &AttentionSpec::qk_norm_whole,
+                  {.help = "Queries and keys are normalised over all heads together (OLMo 2).",
+                   .rules = "Not with qk_norm."});
+  table.add_inner("attention_sinks", &Model::attention, &AttentionSpec::sinks,
+                  {.help = "Each head has one learned logit that belongs to no token."});
+  table.add_inner(
+      "attention_gate", &Model::attention, &AttentionSpec::gate,
       {.help = "A learned gate on attention's result: none, head (a value a head) or value (a "
                "value a feature: Qwen3-Next)."});
-  table.add("values_are_keys", &Model::values_are_keys,
-            {.help = "In global layers one projection gives both keys and values (Gemma 4)."});
-  table.add("causal", &Model::causal,
-            {.help = "A token sees only those before it. false: an encoder."});
-  table.add("window", &Model::window, sizes_or_none(),
-            {.help = "Tokens that a local layer looks back at, itself included; without causal "
-                     "also as many behind it. 0: all."});
-  table.add("window_kind", &Model::window_kind,
-            {.help = "sliding, or chunked: a token looks at those before it in its own chunk of "
-                     "window tokens (Llama 4).",
-             .rules = "chunked needs causal."});
+  table.add_inner(
+      "values_are_keys", &Model::attention, &AttentionSpec::values_are_keys,
+      {.help = "In global layers one projection gives both keys and values (Gemma 4)."});
+  table.add_inner("causal", &Model::attention, &AttentionSpec::causal,
+                  {.help = "A token sees only those before it. false: an encoder."});
+  table.add_inner(
+      "window", &Model::attention, &AttentionSpec::window, sizes_or_none(),
+      {.help = "Tokens that a local layer looks back at, itself included; without causal "
+               "also as many behind it. 0: all."});
+  table.add_inner(
+      "window_kind", &Model::attention, &AttentionSpec::window_kind,
+      {.help = "sliding, or chunked: a token looks at those before it in its own chunk of "
+               "window tokens (Llama 4).",
+       .rules = "chunked needs causal."});
   table.add(
       "mixer_pattern", &Model::mixer_pattern,
       {.help =
@@ -284,10 +295,11 @@ void add_attention(FieldTable<ModelSpec>& table) {
             {.help = "What follows in each layer, the same way. D: a dense MLP; E: experts; -: "
                      "nothing. Empty: as experts.first_dense and experts.every say.",
              .rules = "Instead of experts.first_dense and experts.every."});
-  table.add("mlp_widths", &Model::mlp_widths,
-            {.help = "Width of each layer's MLP, repeated over the model, where they differ. "
-                     "Layers without a dense MLP need a number, too. Empty: intermediate in all.",
-             .rules = "Numbers of 1 to 2097152, at most intermediate."});
+  table.add_inner(
+      "mlp_widths", &Model::mlp, &MlpSpec::widths,
+      {.help = "Width of each layer's MLP, repeated over the model, where they differ. "
+               "Layers without a dense MLP need a number, too. Empty: intermediate in all.",
+       .rules = "Numbers of 1 to 2097152, at most intermediate."});
   table.group("local", &Model::local, kLocal,
               {.help = "Sizes of attention in layers with a window, where they differ from the "
                        "others' (Gemma 4, MiMo)."});

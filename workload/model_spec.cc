@@ -55,7 +55,7 @@ void check_mixers(const ModelSpec& model, Rules& rules) {
       "the keys of an earlier "
       "layer), i (with its choice)",
       rules);
-  rules.require(!has_letter(pattern, "Ll") || model.window != 0, "mixer_pattern",
+  rules.require(!has_letter(pattern, "Ll") || model.attention.window != 0, "mixer_pattern",
                 "has local layers, but there is no window: window must be at least 1");
   rules.require(!has_letter(pattern, "SBZ") || model.state.heads != 0, "mixer_pattern",
                 "has layers with a state, but state.heads is 0");
@@ -67,18 +67,19 @@ void check_mixers(const ModelSpec& model, Rules& rules) {
   rules.require(model.shared.blocks == 0 || has_letter(pattern, "Z"), "shared.blocks",
                 "is " + std::to_string(model.shared.blocks) +
                     ", but mixer_pattern gives no layer a block of shared weights (Z)");
-  rules.require(!has_letter(pattern, "Z") || (model.pre_norms && !model.post_norms),
+  rules.require(!has_letter(pattern, "Z") || (model.norms.pre && !model.norms.post),
                 "mixer_pattern", "has layers Z, so pre_norms must be true and post_norms false");
-  rules.require(!has_letter(pattern, "Z") || (model.latent.kv_rank == 0 && model.query_rank == 0 &&
-                                              !model.parallel_branches),
-                "mixer_pattern",
-                "has layers Z, so latent, query_rank and parallel_branches must be left out");
+  rules.require(
+      !has_letter(pattern, "Z") || (model.latent.kv_rank == 0 && model.attention.query_rank == 0 &&
+                                    !model.parallel_branches),
+      "mixer_pattern",
+      "has layers Z, so latent, query_rank and parallel_branches must be left out");
   rules.require(!has_letter(pattern, "Ii") || model.indexer.heads != 0, "mixer_pattern",
                 "has sparse layers, but indexer.heads is 0");
   rules.require(model.indexer.heads == 0 || has_letter(pattern, "I"), "indexer.heads",
                 "is " + std::to_string(model.indexer.heads) +
                     ", but mixer_pattern gives no layer an indexer (I)");
-  rules.require(!has_letter(pattern, "NX") || model.causal, "mixer_pattern",
+  rules.require(!has_letter(pattern, "NX") || model.attention.causal, "mixer_pattern",
                 "has layers N or X, so causal must be true: it is said of the decoder");
   for (const auto& [shared, own] :
        {std::pair{'g', 'G'}, std::pair{'l', 'L'}, std::pair{'i', 'I'}, std::pair{'X', 'N'}}) {
@@ -107,11 +108,11 @@ void check_mlps(const ModelSpec& model, Rules& rules) {
 }
 
 void check_widths(const ModelSpec& model, Rules& rules) {
-  for (std::size_t i = 0; i < model.mlp_widths.size(); ++i) {
-    const std::int64_t width = model.mlp_widths[i];
-    if (width >= 1 && width <= model.intermediate) continue;
+  for (std::size_t i = 0; i < model.mlp.widths.size(); ++i) {
+    const std::int64_t width = model.mlp.widths[i];
+    if (width >= 1 && width <= model.mlp.width) continue;
     rules.require(false, "mlp_widths",
-                  "must be 1 to intermediate (" + std::to_string(model.intermediate) + "); entry " +
+                  "must be 1 to intermediate (" + std::to_string(model.mlp.width) + "); entry " +
                       std::to_string(i) + " is " + std::to_string(width));
     return;
   }
@@ -169,9 +170,10 @@ void check_state(const StateSpec& state, Rules& rules) {
 }
 
 void check_window(const ModelSpec& model, Rules& rules) {
-  rules.require(model.window_kind == WindowKind::kSliding || model.causal, "window_kind",
+  rules.require(model.attention.window_kind == WindowKind::kSliding || model.attention.causal,
+                "window_kind",
                 "is chunked, but only causal attention can have chunks: causal must be true");
-  rules.require(model.local == LocalSpec{} || model.window != 0, "local",
+  rules.require(model.local == LocalSpec{} || model.attention.window != 0, "local",
                 "is given, but no window: window must be at least 1");
 }
 
@@ -185,14 +187,15 @@ void check_latent(const ModelSpec& model, Rules& rules) {
   rules.at_least("latent.kv_rank", 1, latent.kv_rank);
   rules.at_least("latent.nope_dim", 1, latent.nope_dim);
   rules.at_least("latent.v_dim", 1, latent.v_dim);
-  rules.require(model.kv_heads == model.heads, "kv_heads",
-                "must be as many as heads (" + std::to_string(model.heads) +
-                    ") with latent attention, is " + std::to_string(model.kv_heads));
-  rules.require(model.head_dim == latent.nope_dim + latent.rope_dim, "head_dim",
+  rules.require(model.attention.kv_heads == model.attention.heads, "kv_heads",
+                "must be as many as heads (" + std::to_string(model.attention.heads) +
+                    ") with latent attention, is " + std::to_string(model.attention.kv_heads));
+  rules.require(model.attention.head_dim == latent.nope_dim + latent.rope_dim, "head_dim",
                 "must be latent.nope_dim + latent.rope_dim (" +
                     std::to_string(latent.nope_dim + latent.rope_dim) + "), is " +
-                    std::to_string(model.head_dim));
-  rules.require(!model.qk_norm, "qk_norm", "must be false with latent attention, is true");
+                    std::to_string(model.attention.head_dim));
+  rules.require(!model.attention.qk_norm, "qk_norm",
+                "must be false with latent attention, is true");
 }
 
 void check_experts(const ExpertSpec& experts, Rules& rules) {
@@ -243,12 +246,13 @@ void check_heads(const ModelSpec& model, const BlockKind& kind, Rules& rules) {
   if (!kind.attends()) return;
   const ModelSpec own = as_in(model, kind);
   const bool is_local = kind.mixer == Mixer::kLocal && model.local != LocalSpec{};
-  rules.require(
-      own.heads < 1 || own.kv_heads < 1 || own.heads % own.kv_heads == 0,
-      is_local ? "local.kv_heads" : "kv_heads",
-      "must divide heads (" + std::to_string(own.heads) + "), is " + std::to_string(own.kv_heads));
-  rules.require(!own.values_are_keys || own.v_dim() == own.head_dim, "values_are_keys",
-                "is true, so value_dim must be head_dim");
+  rules.require(own.attention.heads < 1 || own.attention.kv_heads < 1 ||
+                    own.attention.heads % own.attention.kv_heads == 0,
+                is_local ? "local.kv_heads" : "kv_heads",
+                "must divide heads (" + std::to_string(own.attention.heads) + "), is " +
+                    std::to_string(own.attention.kv_heads));
+  rules.require(!own.attention.values_are_keys || own.v_dim() == own.attention.head_dim,
+                "values_are_keys", "is true, so value_dim must be head_dim");
 }
 
 // Checks how the branches of a block are joined.
@@ -258,21 +262,23 @@ void check_branches(const ModelSpec& model, const std::vector<BlockKind>& kinds,
       return kind.mlp == MlpKind::kDense && kind.attends() && !kind.has_state() &&
              kind.mixer != Mixer::kCross;
     });
-    rules.require(plain && !model.post_norms && model.pre_norms, "parallel_branches",
+    rules.require(plain && !model.norms.post && model.norms.pre, "parallel_branches",
                   "must be false for a model with experts, a state, cross attention or "
                   "post_norms, is true");
   }
-  rules.require(!model.parallel_norms || model.parallel_branches, "parallel_norms",
+  rules.require(!model.norms.parallel || model.parallel_branches, "parallel_norms",
                 "is true, but parallel_branches is false");
-  rules.require(model.pre_norms || model.post_norms, "pre_norms",
+  rules.require(model.norms.pre || model.norms.post, "pre_norms",
                 "must be true where post_norms is false: a branch has a norm");
-  rules.require(!model.qk_norm || !model.qk_norm_whole, "qk_norm_whole",
+  rules.require(!model.attention.qk_norm || !model.attention.qk_norm_whole, "qk_norm_whole",
                 "must be false where qk_norm is true: there is one norm");
-  rules.require(model.query_rank == 0 || model.latent.kv_rank == 0, "query_rank",
-                "must be 0 with latent attention, is " + std::to_string(model.query_rank));
-  rules.require(model.query_rank == 0 || !model.parallel_branches, "query_rank",
-                "must be 0 with parallel_branches, is " + std::to_string(model.query_rank));
-  rules.require(model.latent.kv_rank == 0 || !model.qk_norm_whole, "qk_norm_whole",
+  rules.require(
+      model.attention.query_rank == 0 || model.latent.kv_rank == 0, "query_rank",
+      "must be 0 with latent attention, is " + std::to_string(model.attention.query_rank));
+  rules.require(
+      model.attention.query_rank == 0 || !model.parallel_branches, "query_rank",
+      "must be 0 with parallel_branches, is " + std::to_string(model.attention.query_rank));
+  rules.require(model.latent.kv_rank == 0 || !model.attention.qk_norm_whole, "qk_norm_whole",
                 "must be false with latent attention, is true");
 }
 
@@ -346,13 +352,13 @@ std::vector<Problem> check(const ModelSpec& model) {
   const bool has_mlp =
       std::ranges::any_of(kinds, [](const BlockKind& kind) { return kind.mlp == MlpKind::kDense; });
   if (has_mlp || model.experts.routed > 0 || model.shared.blocks > 0)
-    rules.at_least("intermediate", 1, model.intermediate);
+    rules.at_least("intermediate", 1, model.mlp.width);
   if (attends) {
-    rules.at_least("heads", 1, model.heads);
-    rules.at_least("kv_heads", 1, model.kv_heads);
-    rules.at_least("head_dim", 1, model.head_dim);
+    rules.at_least("heads", 1, model.attention.heads);
+    rules.at_least("kv_heads", 1, model.attention.kv_heads);
+    rules.at_least("head_dim", 1, model.attention.head_dim);
   }
-  rules.at_least("vocabulary", 1, model.vocabulary);
+  rules.at_least("vocabulary", 1, model.embedding.vocabulary);
   for (const BlockKind& kind : kinds) check_heads(model, kind, rules);
   check_mixers(model, rules);
   check_mlps(model, rules);
@@ -402,7 +408,7 @@ BlockKind kind_of(const ModelSpec& model, std::int64_t layer) {
   const auto at = [layer](const std::string& pattern) {
     return pattern[static_cast<std::size_t>(layer) % pattern.size()];
   };
-  BlockKind kind{.mixer = model.window > 0 ? Mixer::kLocal : Mixer::kGlobal};
+  BlockKind kind{.mixer = model.attention.window > 0 ? Mixer::kLocal : Mixer::kGlobal};
   if (!model.mixer_pattern.empty()) {
     const char letter = at(model.mixer_pattern);
     kind.mixer = mixer_of(letter);
@@ -417,8 +423,8 @@ BlockKind kind_of(const ModelSpec& model, std::int64_t layer) {
              (layer - experts.first_dense + 1) % std::max<std::int64_t>(1, experts.every) == 0) {
     kind.mlp = MlpKind::kExperts;
   }
-  if (kind.mlp == MlpKind::kDense && !model.mlp_widths.empty()) {
-    kind.mlp_width = model.mlp_widths[static_cast<std::size_t>(layer) % model.mlp_widths.size()];
+  if (kind.mlp == MlpKind::kDense && !model.mlp.widths.empty()) {
+    kind.mlp_width = model.mlp.widths[static_cast<std::size_t>(layer) % model.mlp.widths.size()];
   }
   return kind;
 }
@@ -441,30 +447,31 @@ std::vector<BlockKind> kinds_of(const ModelSpec& model) {
 
 ModelSpec as_in(const ModelSpec& model, const BlockKind& kind) {
   ModelSpec own = model;
-  if (kind.mixer == Mixer::kTwoSided) own.causal = false;
+  if (kind.mixer == Mixer::kTwoSided) own.attention.causal = false;
   const auto replace = [](std::int64_t& size, std::int64_t by) {
     if (by > 0) size = by;
   };
-  replace(own.intermediate, kind.mlp_width);
+  replace(own.mlp.width, kind.mlp_width);
   if (kind.mixer != Mixer::kLocal) {
-    own.window = 0;
+    own.attention.window = 0;
     return own;
   }
-  replace(own.heads, model.local.heads);
-  replace(own.kv_heads, model.local.kv_heads);
-  replace(own.head_dim, model.local.head_dim);
-  replace(own.value_dim, model.local.value_dim);
-  own.values_are_keys = false;
+  replace(own.attention.heads, model.local.heads);
+  replace(own.attention.kv_heads, model.local.kv_heads);
+  replace(own.attention.head_dim, model.local.head_dim);
+  replace(own.attention.value_dim, model.local.value_dim);
+  own.attention.values_are_keys = false;
   return own;
 }
 
 double pairs_of(const ModelSpec& model, const BlockKind& kind, std::int64_t length, bool masked) {
   if (kind.mixer == Mixer::kTwoSided) return attention_pairs(length, false, 0);
   if (kind.mixer == Mixer::kSparse) return attention_pairs(length, true, model.indexer.top_k);
-  if (kind.mixer != Mixer::kLocal) return attention_pairs(length, model.causal && !masked, 0);
-  return model.window_kind == WindowKind::kChunked
-             ? chunked_pairs(length, model.window)
-             : attention_pairs(length, model.causal, model.window);
+  if (kind.mixer != Mixer::kLocal)
+    return attention_pairs(length, model.attention.causal && !masked, 0);
+  return model.attention.window_kind == WindowKind::kChunked
+             ? chunked_pairs(length, model.attention.window)
+             : attention_pairs(length, model.attention.causal, model.attention.window);
 }
 
 double pairs_in_documents(const ModelSpec& model, const BlockKind& kind, std::int64_t length,

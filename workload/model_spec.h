@@ -134,45 +134,69 @@ struct IndexerSpec {
   bool operator==(const IndexerSpec&) const = default;
 };
 
+// Attention of the layers that have some.
+struct AttentionSpec {
+  std::int64_t heads = 0;     // query heads
+  std::int64_t kv_heads = 0;  // = heads: multi-head; 1: multi-query; between: grouped-query
+  std::int64_t head_dim = 0;
+  std::int64_t value_dim = 0;   // width of a head's values; 0: head_dim
+  std::int64_t query_rank = 0;  // width of the vector that queries come out of; 0: the stream's
+  bool rotary = true;           // rotates q and k, if no positions are learned
+  bool bias = false;            // on q, k, v and output projections
+  bool qkv_bias = false;        // on q, k and v projections alone
+  bool qk_norm = false;         // q and k are normalised: RMS over head_dim, in each head
+  bool qk_norm_whole = false;   // or over all heads together (OLMo 2)
+  bool sinks = false;           // one learned logit per head
+  AttentionGate gate = AttentionGate::kNone;
+  bool values_are_keys = false;  // in global layers: one projection gives both (Gemma 4)
+  bool causal = true;            // false: an encoder, each token looks at all
+  std::int64_t window = 0;       // tokens that a local layer looks back at, itself included; 0: all
+  WindowKind window_kind = WindowKind::kSliding;
+};
+
+// MLPs of layers that have no experts.
+struct MlpSpec {
+  std::int64_t width = 0;
+  // Width of each layer's own one, repeated over the model. Empty: `width` in all.
+  std::vector<std::int64_t> widths{};
+  bool gated = true;  // gate and up projection, their product goes down; experts too
+  bool bias = false;  // experts too
+};
+
+struct NormSpec {
+  NormKind kind = NormKind::kRms;
+  bool pre = true;         // each branch begins with a norm
+  bool post = false;       // each branch's result is normalised (Gemma 2; OLMo 2: alone)
+  bool parallel = false;   // parallel branches read a norm's output each (GPT-NeoX)
+  bool embedding = false;  // a norm after the embedding (BLOOM)
+};
+
+// Tables that are looked up, and the one that makes logits.
+struct EmbeddingSpec {
+  std::int64_t vocabulary = 0;
+  std::int64_t extra_rows = 0;         // further rows of tables that are looked up
+  std::int64_t learned_positions = 0;  // rows of a learned position embedding; 0: none
+  bool tied = false;                   // unembedding shares the embedding's table
+  // Width of vectors that each layer looks up for itself and adds to the stream through a gate and
+  // a projection (Gemma 4 E2B); 0: none.
+  std::int64_t of_layers = 0;
+};
+
 struct ModelSpec {
   std::string name;
   // Type in which the published file has its weights. Plans say which types a step uses.
   std::optional<DataType> weight_type{};
   std::string note{};  // what it leaves out of what its source describes: "its vision part"
-  ModelKind kind = ModelKind::kTransformer;  // kMlpStack: layers, hidden and intermediate only
+  ModelKind kind = ModelKind::kTransformer;  // kMlpStack: layers, hidden and the MLP's width only
   std::int64_t layers = 0;
-  std::int64_t hidden = 0;        // width of the residual stream
-  std::int64_t intermediate = 0;  // width of the MLP
-  std::int64_t heads = 0;         // query heads
-  std::int64_t kv_heads = 0;      // = heads: multi-head; 1: multi-query; between: grouped-query
-  std::int64_t head_dim = 0;
-  std::int64_t value_dim = 0;   // width of a head's values; 0: head_dim
-  std::int64_t query_rank = 0;  // width of the vector that queries come out of; 0: the stream's
-  std::int64_t vocabulary = 0;
-  std::int64_t extra_rows = 0;         // further rows of tables that are looked up
-  std::int64_t learned_positions = 0;  // rows of a learned position embedding; 0: none
-  bool rotary = true;                  // rotates q and k, if no positions are learned
-  bool gated_mlp = true;               // gate and up projection, their product goes down
-  bool tied_embeddings = false;        // unembedding shares the embedding's table
-  bool attention_bias = false;         // on q, k, v and output projections
-  bool qkv_bias = false;               // on q, k and v projections alone
-  bool mlp_bias = false;               // also on the experts' MLPs
-  NormKind norm = NormKind::kRms;
-  bool pre_norms = true;           // each branch begins with a norm
-  bool post_norms = false;         // each branch's result is normalised (Gemma 2; OLMo 2: alone)
+  std::int64_t hidden = 0;  // width of the residual stream
+  AttentionSpec attention{};
+  MlpSpec mlp{};
+  NormSpec norms{};
+  EmbeddingSpec embedding{};
   bool parallel_branches = false;  // attention and MLP read one norm's output (PaLM)
-  bool parallel_norms = false;     // or each a norm's of its own (GPT-NeoX)
-  bool embedding_norm = false;     // a norm after the embedding (BLOOM)
   bool head_projection = false;    // a square projection and activation before the last norm (BERT)
   bool dropout = false;            // masks after embedding, attention, MLP, and on its scores
-  bool qk_norm = false;            // q and k are normalised: RMS over head_dim, in each head
-  bool qk_norm_whole = false;      // or over all heads together (OLMo 2)
-  bool attention_sinks = false;    // one learned logit per head
-  AttentionGate attention_gate = AttentionGate::kNone;
-  bool values_are_keys = false;  // in global layers: one projection gives both (Gemma 4)
-  bool causal = true;            // false: an encoder, each token looks at all
-  std::int64_t window = 0;       // tokens that a local layer looks back at, itself included; 0: all
-  WindowKind window_kind = WindowKind::kSliding;
   // Says how each layer mixes tokens: one letter a layer, repeated over the model ("LLLLLG").
   //
   //   G  global attention    L  local, with the window       S  a state
@@ -189,24 +213,20 @@ struct ModelSpec {
   // Says what follows in each layer, the same way: D a dense MLP, E experts, - nothing. Empty: as
   // `experts` says.
   std::string mlp_pattern{};
-  // Width of each layer's dense MLP, one a layer, repeated over the model. Empty: `intermediate`.
-  std::vector<std::int64_t> mlp_widths{};
   LocalSpec local{};
   LatentSpec latent{};
   StateSpec state{};
   IndexerSpec indexer{};
   SharedSpec shared{};
-  // Width of vectors that each layer looks up for itself and adds to the stream through a gate and
-  // a projection (Gemma 4 E2B); 0: none.
-  std::int64_t layer_embedding = 0;
   ExpertSpec experts{};
   // Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): modules behind the last
   // layer, each a projection, a block like the last one, and a loss; tables are those of the model.
   std::int64_t prediction_modules = 0;
 
-  std::int64_t qk_dim() const { return head_dim; }  // per head
+  std::int64_t qk_dim() const { return attention.head_dim; }  // per head
   std::int64_t v_dim() const {
-    return latent.kv_rank > 0 ? latent.v_dim : value_dim > 0 ? value_dim : head_dim;
+    if (latent.kv_rank > 0) return latent.v_dim;
+    return attention.value_dim > 0 ? attention.value_dim : attention.head_dim;
   }
 };
 

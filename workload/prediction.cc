@@ -8,7 +8,7 @@ namespace stepsim {
 
 Layer prediction_entry_layer(const Part& part) {
   LayerOp table = look_up(part, "prediction_embedding");
-  table.parameters = 0;
+  table.parameters.own = 0;
   const std::int64_t joined = part.own_tokens * 2 * part.hidden();
   LayerOp projection = project_own(part, {.name = "prediction_projection",
                                           .inputs = 2 * part.hidden(),

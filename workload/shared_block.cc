@@ -15,14 +15,14 @@ void append_ops(std::vector<LayerOp> more, std::vector<LayerOp>& ops) {
 
 // The weights are those of an earlier layer.
 void borrow(std::vector<LayerOp>& ops) {
-  for (LayerOp& op : ops) op.borrowed = std::exchange(op.parameters, 0);
+  for (LayerOp& op : ops) op.parameters.borrowed = std::exchange(op.parameters.own, 0);
 }
 
 // Normalises the stream and the embedding's output, side by side. The gradients of both are added
 // to those that are there.
 LayerOp norm_of_both(const Part& part) {
   const std::int64_t elements = 2 * part.own_tokens * part.hidden();
-  LayerOp op{.name = "attention_norm", .parameters = 2 * part.norm_parameters()};
+  LayerOp op{.name = "attention_norm", .parameters = {.own = 2 * part.norm_parameters()}};
   make_rms_norm(part, elements, op);
   op.forward.front().read += part.own_stream();  // the concatenation
   op.forward.front().written += 2 * part.own_stream();
@@ -45,18 +45,19 @@ std::vector<LayerOp> adapted_attention(const Part& part, std::vector<LayerOp> op
                                     .narrow = true});
   down.input = part.size(part.own_tokens * inputs);  // qkv_projection keeps it
   down.reads = {"attention_norm"};
-  const std::int64_t outputs =
-      (part.heads + part.kv_heads) * part.model.head_dim + part.kv_heads * part.model.v_dim();
+  const std::int64_t outputs = (part.heads + part.kv_heads) * part.model.attention.head_dim +
+                               part.kv_heads * part.model.v_dim();
   LayerOp up = project_gathered(part, {.name = "attention_adapter_up_projection",
                                        .inputs = rank,  // of each feature
                                        .outputs = outputs,
                                        .narrow = true});
   keep_input(up, part.operand_size(part.own_tokens * kPaths * rank));
-  up.crossing = part.tokens * (kPaths * rank + inputs) * size_of(part.shard.types.communication);
+  up.tensor.crossing =
+      part.tokens * (kPaths * rank + inputs) * size_of(part.shard.types.communication);
   LayerOp& qkv = ops.front();
   qkv.reads = {"attention_norm"};
-  qkv.regathers_input = false;  // gathered with the paths' vectors
-  qkv.crossing = {};
+  qkv.tensor.regathers_input = false;  // gathered with the paths' vectors
+  qkv.tensor.crossing = {};
   qkv.forward.back().read += part.size(part.tokens * outputs);
   ops.insert(ops.begin(), {std::move(down), std::move(up)});
   return ops;
@@ -78,7 +79,8 @@ LayerOp adapter_up(const Part& part) {
                                        .inputs = rank,
                                        .outputs = part.mlp_inputs() * part.intermediate,
                                        .narrow = true});
-  op.crossing = part.tokens * (rank + part.hidden()) * size_of(part.shard.types.communication);
+  op.tensor.crossing =
+      part.tokens * (rank + part.hidden()) * size_of(part.shard.types.communication);
   return op;
 }
 
@@ -91,7 +93,7 @@ std::vector<LayerOp> mlp_ops(const Part& part, bool borrows) {
   if (part.model.shared.adapter_rank == 0) return ops;
   LayerOp& up = ops[1];
   up.reads = {"mlp_norm"};
-  up.regathers_input = false;  // gathered with the adapter's vector
+  up.tensor.regathers_input = false;  // gathered with the adapter's vector
   up.forward.back().read += part.size(part.tokens * part.mlp_inputs() * part.intermediate);
   ops.insert(ops.begin() + 1, adapter_down(part));
   ops.insert(ops.begin() + 2, adapter_up(part));
@@ -113,7 +115,7 @@ std::vector<LayerOp> shared_block(const Part& part, const BlockKind& kind) {
                                    .narrow = true});
   keep_input(own, part.operand_size(part.own_tokens * part.hidden()));
   ops.push_back(std::move(own));
-  ops.push_back(residual(part, "shared_residual", part.model.mlp_bias));
+  ops.push_back(residual(part, "shared_residual", part.model.mlp.bias));
   return ops;
 }
 

@@ -8,9 +8,9 @@
 //
 // The block has no additions of its own: its result is added to the stream that the state's norm
 // reads. The first layer with a block owns its weights; the others have them as
-// LayerOp::borrowed, and run the same kernels. Norm of both inputs: it keeps them side by side, as
-// their concatenation is made anew in each such layer. The adapters and shared_projection, a square
-// matrix that every tensor rank has whole, are each layer's own.
+// OpParameters::borrowed, and run the same kernels. Norm of both inputs: it keeps them side by
+// side, as their concatenation is made anew in each such layer. The adapters and shared_projection,
+// a square matrix that every tensor rank has whole, are each layer's own.
 
 #pragma once
 

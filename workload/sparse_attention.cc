@@ -78,10 +78,10 @@ LayerOp scores(const Part& part) {
   op.input_gradient = {chosen, chosen};  // of the queries and of the keys
   op.reads = {"index_query_projection", "index_key_projection"};
   keep_input(op, part.size(part.tokens * (indexer.heads + 1) * indexer.head_dim));
-  op.saved_inside = choice.written;
-  op.saved += op.saved_inside;
-  op.forward_workspace = all.written;
-  op.backward_workspace = chosen.written;
+  op.saved.inside = choice.written;
+  op.saved.total += op.saved.inside;
+  op.workspace.forward = all.written;
+  op.workspace.backward = chosen.written;
   return op;
 }
 
@@ -93,7 +93,7 @@ LayerOp index_keys(const Part& part) {
                                   .inputs = part.hidden(),
                                   .outputs = indexer.head_dim + indexer.heads,
                                   .narrow = true});
-  op.parameters += 2 * indexer.head_dim;  // a layer norm of the key
+  op.parameters.own += 2 * indexer.head_dim;  // a layer norm of the key
   op.reads = {"attention_norm"};
   op.input = part.own_stream();  // the projection before keeps it
   return op;
@@ -112,9 +112,9 @@ std::vector<Kernel> index_scores(const Part& part, std::int64_t sequences, std::
 
 Bytes gathered_size(const Part& part, double pairs) {
   const LatentSpec& latent = part.model.latent;
-  const std::int64_t width = latent.kv_rank > 0
-                                 ? latent.kv_rank + latent.rope_dim
-                                 : part.kv_heads * (part.model.head_dim + part.model.v_dim());
+  const std::int64_t width =
+      latent.kv_rank > 0 ? latent.kv_rank + latent.rope_dim
+                         : part.kv_heads * (part.model.attention.head_dim + part.model.v_dim());
   return part.size(static_cast<std::int64_t>(pairs) * width);
 }
 

@@ -128,8 +128,8 @@ LayerOp convolution(const Part& part, std::int64_t width) {
                                                   .accumulated = weights})};
   op.reads = {"state_projection"};
   keep_input(op, part.size(elements));
-  op.parameters = weights;
-  op.backward_workspace = 2 * part.size(elements);
+  op.parameters.own = weights;
+  op.workspace.backward = 2 * part.size(elements);
   return op;
 }
 
@@ -178,8 +178,8 @@ LayerOp scan(const Part& part, const StatePart& mine) {
   const Bytes inputs = scan_inputs(part, mine);
   op.input = inputs;
   op.backward_reads_input = true;
-  op.parameters = scan_parameters(state, mine.heads);
-  op.backward_workspace = 2 * inputs + part.size(shape.states());
+  op.parameters.own = scan_parameters(state, mine.heads);
+  op.workspace.backward = 2 * inputs + part.size(shape.states());
   return op;
 }
 
@@ -190,19 +190,19 @@ LayerOp state_norm(const Part& part, const StatePart& mine) {
   const std::int64_t elements = part.tokens * mine.values;
   const ElementwiseKind kind = state.inner_norm ? ElementwiseKind::kNorm : ElementwiseKind::kPlain;
   LayerOp op{.name = "state_norm", .region = Region::kTensor};
-  if (state.inner_norm) op.parameters = is_delta(state) ? state.value_dim : mine.values;
+  if (state.inner_norm) op.parameters.own = is_delta(state) ? state.value_dim : mine.values;
   op.forward = {
       part.elementwise(op.name, {.elements = elements, .reads = 2, .flops = 8, .kind = kind})};
   op.input_gradient = {part.elementwise(op.name, {.elements = elements,
                                                   .reads = 3,
                                                   .writes = 2,
                                                   .flops = 18,
-                                                  .accumulated = op.parameters,
+                                                  .accumulated = op.parameters.own,
                                                   .kind = kind})};
   op.reads = {"scan",
               has_low_rank_gate(state) ? OpName("gate_projection") : OpName("state_projection")};
   keep_input(op, 2 * part.size(elements));
-  op.backward_workspace = 3 * part.size(elements);
+  op.workspace.backward = 3 * part.size(elements);
   return op;
 }
 
@@ -223,8 +223,8 @@ LayerOp x_projection(const Part& part, const StatePart& mine) {
   LayerOp op = project(part, {.name = "x_projection", .inputs = mine.values, .outputs = outputs});
   // Without norms the scan's backward makes x again. (Fused: mamba_inner_fn of state-spaces/mamba.)
   if (state.inner_norm) keep_input(op, part.size(part.tokens * mine.values));
-  if (part.shard.tensor > 1) op.summed_values_per_token = outputs;
-  if (state.inner_norm) op.parameters += outputs;
+  if (part.shard.tensor > 1) op.tensor.summed_values_per_token = outputs;
+  if (state.inner_norm) op.parameters.own += outputs;
   return op;
 }
 
@@ -252,11 +252,11 @@ LayerOp selective_scan(const Part& part, const StatePart& mine) {
   op.input_gradient.front().read += rows;
   op.input_gradient.front().written += rows;
   op.reads = {"step_projection", "x_projection", "convolution", "state_projection"};
-  op.parameters = scan_parameters(state, mine.values);
+  op.parameters.own = scan_parameters(state, mine.values);
   keep_input(op, 2 * part.size(elements) + rows);  // steps and the gate; x is x_projection's
-  op.saved_result = part.size(elements);
-  op.saved += op.saved_result;
-  op.backward_workspace = 4 * part.size(elements);
+  op.saved.result = part.size(elements);
+  op.saved.total += op.saved.result;
+  op.workspace.backward = 4 * part.size(elements);
   return op;
 }
 
@@ -284,7 +284,7 @@ std::vector<LayerOp> short_ops(const Part& part, const StatePart& mine) {
   filter.input_gradient.front().read += gates;
   filter.input_gradient.front().written += gates;
   keep_input(filter, 3 * part.size(elements));
-  filter.backward_workspace = 4 * part.size(elements);
+  filter.workspace.backward = 4 * part.size(elements);
   pass_state(part, mine, filter);
   ops.push_back(output_projection(part, mine));
   return ops;

@@ -129,15 +129,15 @@ RunPrediction simulate_plausible(TrainingRun& run, const RunLimits& limits) {
   const ParallelPlan first_plan = plan;
   const std::vector<std::string> first_said = run.assumed;
   const bool may_divide = run.zero_is_open && read.state.zero == 0 && read.replicas() > 1;
-  const bool may_chunk = read.kernels.loss == LossKernels::kSeparate;
+  const bool may_chunk = read.loss.kernels == LossKernels::kSeparate;
   for (const auto& [divides, chunks] : {std::pair(true, false), {false, true}, {true, true}}) {
     if ((divides && !may_divide) || (chunks && !may_chunk)) continue;
     plan = read;
     run.assumed = said;
     if (divides) plan.state.zero = 1;
     if (chunks) {
-      plan.kernels.loss = LossKernels::kChunked;
-      plan.buffers.hold_logits = false;
+      plan.loss.kernels = LossKernels::kChunked;
+      plan.loss.hold_logits = false;
     }
     const RunPrediction other = simulate_first_that_fits(run, cluster, limits);
     if (!other.fits) continue;

@@ -101,7 +101,7 @@ ClusterSpec cluster_of_row(RowReader& row, const Hardware& hardware, const Softw
 void pad_vocabulary(const Software& software, std::int64_t tensor_ranks, ModelSpec& model) {
   if (software.pads_vocabulary == 1) return;
   const std::int64_t multiple = software.pads_vocabulary * std::max<std::int64_t>(1, tensor_ranks);
-  model.vocabulary = (model.vocabulary + multiple - 1) / multiple * multiple;
+  model.embedding.vocabulary = (model.embedding.vocabulary + multiple - 1) / multiple * multiple;
 }
 
 // Returns the product of the axes; 0 if dp is not given.

@@ -152,17 +152,18 @@ void read_head_dim(RowReader& row, const MeasuredModel& known, ModelSpec& model)
     const LatentSpec latent =
         known.latent.kv_rank == 0 && known.sizes ? known.sizes->latent : known.latent;
     model.latent = latent;
-    model.head_dim = latent.nope_dim + latent.rope_dim;
+    model.attention.head_dim = latent.nope_dim + latent.rope_dim;
     if (latent.kv_rank == 0) {
       row.fail("has latent attention (MLA), whose sizes the catalog doesn't know for this model");
     }
     return;
   }
-  model.head_dim =
-      row.integer_or("head_dim", model.hidden / std::max<std::int64_t>(1, model.heads));
-  if (!row.integer("head_dim") && model.head_dim * model.heads != model.hidden) {
+  model.attention.head_dim =
+      row.integer_or("head_dim", model.hidden / std::max<std::int64_t>(1, model.attention.heads));
+  if (!row.integer("head_dim") &&
+      model.attention.head_dim * model.attention.heads != model.hidden) {
     row.fail(fmt::format("model.heads: must divide hidden ({}) if head_dim is not given, is {}",
-                         model.hidden, model.heads));
+                         model.hidden, model.attention.heads));
   }
 }
 
@@ -174,9 +175,10 @@ bool gives_sizes(const RowReader& row) {
 ModelSpec model_by_name(RowReader& row, const ModelSpec& sizes, bool dropout) {
   row.assume("sizes: those of " + sizes.name);
   ModelSpec model = sizes;
-  model.vocabulary = row.integer_or("vocab", model.vocabulary);
-  if (model.learned_positions > 0) model.learned_positions = row.need("seq_len");
-  model.dropout = dropout && !model.gated_mlp;
+  model.embedding.vocabulary = row.integer_or("vocab", model.embedding.vocabulary);
+  if (model.embedding.learned_positions > 0)
+    model.embedding.learned_positions = row.need("seq_len");
+  model.dropout = dropout && !model.mlp.gated;
   return model;
 }
 
@@ -204,7 +206,8 @@ std::optional<ModelSpec> catalog_model(const std::string& name,
 
 // Returns whether columns can't describe the model's layers, and the row's sizes are the model's.
 bool is_better_described(RowReader& row, const ModelSpec& model) {
-  const bool alike = model.mixer_pattern.empty() && model.mlp_pattern.empty() && model.window == 0;
+  const bool alike =
+      model.mixer_pattern.empty() && model.mlp_pattern.empty() && model.attention.window == 0;
   return !alike && row.integer_or("layers", model.layers) == model.layers &&
          row.integer_or("hidden", model.hidden) == model.hidden;
 }
@@ -214,13 +217,14 @@ void take_unsaid(const MeasuredModel& known, ModelSpec& model) {
   if (!known.sizes) return;
   const ModelSpec& own = *known.sizes;
   const bool is_it = own.layers == model.layers && own.hidden == model.hidden &&
-                     own.heads == model.heads && own.intermediate == model.intermediate &&
-                     own.vocabulary == model.vocabulary;
+                     own.attention.heads == model.attention.heads &&
+                     own.mlp.width == model.mlp.width &&
+                     own.embedding.vocabulary == model.embedding.vocabulary;
   if (!is_it || own.kind != model.kind) return;
-  model.tied_embeddings = own.tied_embeddings;
-  model.qkv_bias = own.qkv_bias;
-  model.qk_norm = own.qk_norm;
-  model.qk_norm_whole = own.qk_norm_whole;
+  model.embedding.tied = own.embedding.tied;
+  model.attention.qkv_bias = own.attention.qkv_bias;
+  model.attention.qk_norm = own.attention.qk_norm;
+  model.attention.qk_norm_whole = own.attention.qk_norm_whole;
 }
 
 // Heads are 128 features wide nearly everywhere, 64 in GPT-2 and its like.
@@ -264,22 +268,22 @@ ModelSpec model_of_row(RowReader& row, const MeasuredModel& known, const Softwar
   ModelSpec model{.name = std::string(row.text("model"))};
   model.layers = row.need("layers");
   model.hidden = row.need("hidden");
-  model.intermediate = row.integer_or("ffn", 4 * model.hidden);
-  model.heads = heads_of_row(row, model.hidden);
-  model.kv_heads = row.integer_or("kv_heads", model.heads);
-  model.vocabulary = row.integer_or("vocab", software.vocabulary);
+  model.mlp.width = row.integer_or("ffn", 4 * model.hidden);
+  model.attention.heads = heads_of_row(row, model.hidden);
+  model.attention.kv_heads = row.integer_or("kv_heads", model.attention.heads);
+  model.embedding.vocabulary = row.integer_or("vocab", software.vocabulary);
   if (row.text("vocab").empty()) row.assume(fmt::format("vocab: {}", software.vocabulary));
-  model.gated_mlp = !row.text("gated_mlp").starts_with("no");
+  model.mlp.gated = !row.text("gated_mlp").starts_with("no");
   read_head_dim(row, known, model);
-  if (!model.gated_mlp) {
-    model.learned_positions = row.need("seq_len");
-    model.tied_embeddings = true;
-    model.attention_bias = true;
-    model.mlp_bias = true;
-    model.norm = NormKind::kLayer;
+  if (!model.mlp.gated) {
+    model.embedding.learned_positions = row.need("seq_len");
+    model.embedding.tied = true;
+    model.attention.bias = true;
+    model.mlp.bias = true;
+    model.norms.kind = NormKind::kLayer;
     model.dropout = dropout;
   }
-  model.attention_sinks = known.attention_sinks;
+  model.attention.sinks = known.attention_sinks;
   take_unsaid(known, model);
   if (says_yes(row.text("moe"))) read_experts(row, known, model);
   return model;

@@ -76,7 +76,7 @@ bool could_fuse_attention(const RowReader& row, std::string_view chip) {
 void read_attention(RowReader& row, const ModelSpec& model, std::string_view chip,
                     ParallelPlan& plan) {
   if (plan.mesh.tp == 1) plan.pieces.overlap_tensor = plan.buffers.copy_inputs = false;
-  plan.kernels.eager_gate = plan.kernels.eager_gate && model.gated_mlp;
+  plan.kernels.eager_gate = plan.kernels.eager_gate && model.mlp.gated;
   if (plan.mesh.tp > 1) {
     // Without sequence parallelism all tensor ranks would send the same tokens to the experts,
     // which no training does.
@@ -197,15 +197,15 @@ void read_kernels(const RowReader& row, ParallelPlan& plan) {
   const bool chunked = says("chunked cross") || says("chunked ce") || says("cut cross") ||
                        says("cut_cross") || says("fused linear cross") ||
                        says("linear_cross_entropy");
-  if (fast && plan.kernels.loss == LossKernels::kSeparate) {
+  if (fast && plan.loss.kernels == LossKernels::kSeparate) {
     // fms-acceleration's, of Unsloth: the gradient takes the place of the shifted logits, and is
     // padded to all of them, both in fp32.
-    plan.kernels.loss = LossKernels::kInPlace;
-    plan.buffers.hold_logits = true;
+    plan.loss.kernels = LossKernels::kInPlace;
+    plan.loss.hold_logits = true;
   }
-  if (liger || chunked) plan.kernels.loss = LossKernels::kChunked;
-  if (says("loss not chunked")) plan.kernels.loss = LossKernels::kSeparate;
-  if (!has_fp32_copy(plan.kernels.loss)) plan.buffers.hold_logits = false;
+  if (liger || chunked) plan.loss.kernels = LossKernels::kChunked;
+  if (says("loss not chunked")) plan.loss.kernels = LossKernels::kSeparate;
+  if (!has_fp32_copy(plan.loss.kernels)) plan.loss.hold_logits = false;
 }
 
 // Reads settings and remarks, in which one word stands for itself ("overlap-grad-reduce") or is

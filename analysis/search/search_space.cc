@@ -143,7 +143,7 @@ PlanOrReason SearchSpace::draft(std::uint64_t number, const ParallelPlan& base,
   }
   if (derives_dp_) {
     const std::int64_t others = plan.mesh.tp * plan.mesh.cp * plan.mesh.pp;
-    const std::int64_t left = chips - plan.pass.ffn_chips;
+    const std::int64_t left = chips - plan.pass_experts.chips;
     if (others < 1 || left < 1 || left % others != 0) {
       return refuse("chips",
                     "tp x cp x pp = " + std::to_string(others) + " does not divide the " +

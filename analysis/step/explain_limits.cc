@@ -102,7 +102,7 @@ class LimitFinder {
   // Returns the width of the MLP that processes a token.
   double width() const {
     const ExpertSpec& experts = model_.experts;
-    return static_cast<double>(experts.routed == 0 ? model_.intermediate
+    return static_cast<double>(experts.routed == 0 ? model_.mlp.width
                                                    : experts.visited() * experts.intermediate +
                                                          experts.shared_intermediate);
   }
@@ -176,17 +176,17 @@ double rotation_limit(const FinishedRun& run) {
   const ParallelPlan& plan = run.experiment.plan;
   const ModelSpec& model = run.experiment.model;
   const Communicator* const communicator = find_communicator(run.graph, Axis::kContext);
-  const bool has_attention = model.kind != ModelKind::kMlpStack && model.heads > 0;
+  const bool has_attention = model.kind != ModelKind::kMlpStack && model.attention.heads > 0;
   if (communicator == nullptr || !has_attention || plan.tensor.cp_mode == ContextMode::kAllGather ||
       plan.tensor.cp_mode == ContextMode::kUlysses) {
     return 0;
   }
-  const bool unbalanced = model.causal && plan.tensor.cp_mode == ContextMode::kRing;
-  return value_of("E23",
-                  {{"C", run.metrics.peak_per_chip.value()},
-                   {"W", group_bandwidth(run, *communicator)},
-                   {"G", static_cast<double>(model.heads) / static_cast<double>(model.kv_heads)},
-                   {"causal", unbalanced ? 2 : 1}});
+  const bool unbalanced = model.attention.causal && plan.tensor.cp_mode == ContextMode::kRing;
+  return value_of("E23", {{"C", run.metrics.peak_per_chip.value()},
+                          {"W", group_bandwidth(run, *communicator)},
+                          {"G", static_cast<double>(model.attention.heads) /
+                                    static_cast<double>(model.attention.kv_heads)},
+                          {"causal", unbalanced ? 2 : 1}});
 }
 
 std::vector<ExplainedThreshold> explain_limits(const FinishedRun& run) {

@@ -133,7 +133,7 @@ class Memory {
       stack_activations(times, text);
       return;
     }
-    if (model_.heads == 0) {
+    if (model_.attention.heads == 0) {
       rest(MemoryCategory::kActivations, "activations of layers without attention");
       return;
     }
@@ -141,7 +141,7 @@ class Memory {
     const FormulaValues shape = {{"b", static_cast<double>(plan_.batch.microbatch_size)},
                                  {"s", static_cast<double>(tokens)},
                                  {"h", static_cast<double>(model_.hidden)},
-                                 {"N", static_cast<double>(model_.heads)},
+                                 {"N", static_cast<double>(model_.attention.heads)},
                                  {"t", static_cast<double>(plan_.mesh.tp)}};
     const bool divided = plan_.tensor.sequence_parallel || plan_.mesh.tp == 1;
     const bool full = plan_.recomputing.kind == Recompute::kFull;
@@ -177,8 +177,7 @@ class Memory {
     const auto tokens = static_cast<double>(plan_.batch.microbatch_size * plan_.batch.sequence);
     const double inputs = static_cast<double>(model_.hidden) /
                           static_cast<double>(plan_.tensor.sequence_parallel ? plan_.mesh.tp : 1);
-    const double made =
-        static_cast<double>(model_.intermediate) / static_cast<double>(plan_.mesh.tp);
+    const double made = static_cast<double>(model_.mlp.width) / static_cast<double>(plan_.mesh.tp);
     const double predicted = times * tokens * (inputs + made) * mean_bytes_of(plan_.precision.type);
     ExplainedPart& part = add(MemoryCategory::kActivations, "", "tokens (D + F)" + text, predicted);
     add_cause(part.causes, "recompute and the order of the schedule", part.simulated - predicted,

@@ -49,7 +49,7 @@ double weights_read(const ModelSpec& model, const ParallelPlan& plan) {
   const std::int64_t experts = expert_parameter_count(model);
   const std::int64_t others = parameter_count(model) - experts;
   const std::int64_t tables =
-      std::int64_t{model.tied_embeddings ? 1 : 2} * model.vocabulary * model.hidden;
+      std::int64_t{model.embedding.tied ? 1 : 2} * model.embedding.vocabulary * model.hidden;
   const std::int64_t times = count_of_microbatches(plan);
   const std::int64_t parameters =
       plan.mesh.dp * (tables + times * (others - tables)) + plan.edp() * times * experts;

@@ -177,8 +177,8 @@ ModelSpec llama_13b(bool grouped) {
   ModelSpec model = load_model("llama2-13b");
   if (!grouped) return model;
   constexpr std::int64_t kWider = 16'552;
-  model.kv_heads = 8;
-  model.intermediate = kWider;
+  model.attention.kv_heads = 8;
+  model.mlp.width = kWider;
   return model;
 }
 
@@ -327,7 +327,7 @@ constexpr double kEndlessMemory = 1e18;
 
 double layer_pass(const Laboratory& laboratory, std::int64_t inner, const BookSlice& slice) {
   ModelSpec model = load_model("llama3-70b");
-  model.intermediate = inner;
+  model.mlp.width = inner;
   return pass_seconds(laboratory, model, "inference=decode,tp=32,context=2,batch=64",
                       book_v5e(slice));
 }

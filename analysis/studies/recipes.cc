@@ -138,16 +138,10 @@ void add_activations(std::vector<StudyRow>& rows) {
     const ModelSpec gpt{.name = "gpt",
                         .layers = 1,
                         .hidden = 8192,
-                        .intermediate = 32768,
-                        .heads = 64,
-                        .kv_heads = 64,
-                        .head_dim = 128,
-                        .vocabulary = 51200,
-                        .learned_positions = 4096,
-                        .gated_mlp = false,
-                        .attention_bias = true,
-                        .mlp_bias = true,
-                        .norm = NormKind::kLayer};
+                        .attention = {.heads = 64, .kv_heads = 64, .head_dim = 128, .bias = true},
+                        .mlp = {.width = 32768, .gated = false, .bias = true},
+                        .norms = {.kind = NormKind::kLayer},
+                        .embedding = {.vocabulary = 51200, .learned_positions = 4096}};
     const ModelLayers layers = build_layers(
         gpt, {.sequences = 1, .sequence_length = 4096, .tensor = 8, .sequence_parallel = true});
     return static_cast<double>(layers.block(0).saved().value());

@@ -47,7 +47,7 @@ SimulationResult run(const Laboratory& laboratory, const StackStep& step, const 
                         .kind = ModelKind::kMlpStack,
                         .layers = step.layers,
                         .hidden = step.width,
-                        .intermediate = step.mlp_width};
+                        .mlp = {.width = step.mlp_width}};
   ParallelPlan plan = step.plan;
   plan.batch.microbatch_size = 1;
   plan.batch.sequence = step.tokens;

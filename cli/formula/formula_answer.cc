@@ -67,15 +67,15 @@ std::optional<double> value_in(const ModelSpec& model, CatalogValue value) {
     case CatalogValue::kModelHidden:
       return model.hidden;
     case CatalogValue::kModelIntermediate:
-      return model.intermediate;
+      return model.mlp.width;
     case CatalogValue::kModelHeads:
-      return model.heads;
+      return model.attention.heads;
     case CatalogValue::kModelKvHeads:
-      return model.kv_heads;
+      return model.attention.kv_heads;
     case CatalogValue::kModelHeadWidth:
-      return model.head_dim;
+      return model.attention.head_dim;
     case CatalogValue::kModelVocabulary:
-      return model.vocabulary;
+      return model.embedding.vocabulary;
     case CatalogValue::kModelParameters:
       return parameter_count(model);
     default:

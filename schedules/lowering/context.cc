@@ -126,18 +126,18 @@ class Ring {
 struct Sizes {
   Bytes queries, keys_and_values, output;
 };
-Sizes sizes_of(const AttentionShape& shape, const ParallelPlan& plan) {
-  const Bytes element = size_of(plan.communicated());
+Sizes sizes_of(const AttentionShape& shape, DataType communicated) {
+  const Bytes element = size_of(communicated);
   const std::int64_t tokens = shape.sequences * shape.queries;
   return {.queries = tokens * shape.heads * shape.qk_dim * element,
           .keys_and_values = tokens * shape.kv_heads * key_and_value_width(shape) * element,
           .output = tokens * shape.heads * shape.v_dim * element};
 }
 
-OpExchange gather(const AttentionShape& shape, const ParallelPlan& plan) {
-  const Bytes all = plan.mesh.cp * sizes_of(shape, plan).keys_and_values;
+OpExchange gather(const AttentionShape& shape, const Ranks& mesh, DataType communicated) {
+  const Bytes all = mesh.cp * sizes_of(shape, communicated).keys_and_values;
   const auto step = [&](Lane lane, CollectiveOp op) {
-    return exchange(lane, op, all, plan.communicated());
+    return exchange(lane, op, all, communicated);
   };
   OpExchange result;
   result.before_forward = {step(Lane::kContext, CollectiveOp::kAllGather)};
@@ -146,10 +146,10 @@ OpExchange gather(const AttentionShape& shape, const ParallelPlan& plan) {
   return result;
 }
 
-OpExchange switch_heads(const AttentionShape& shape, const ParallelPlan& plan) {
-  const Sizes sizes = sizes_of(shape, plan);
+OpExchange switch_heads(const AttentionShape& shape, DataType communicated) {
+  const Sizes sizes = sizes_of(shape, communicated);
   const auto step = [&](Bytes bytes) {
-    return exchange(Lane::kContext, CollectiveOp::kAllToAll, bytes, plan.communicated());
+    return exchange(Lane::kContext, CollectiveOp::kAllToAll, bytes, communicated);
   };
   OpExchange result;
   result.before_forward = {step(sizes.queries + sizes.keys_and_values)};
@@ -160,83 +160,83 @@ OpExchange switch_heads(const AttentionShape& shape, const ParallelPlan& plan) {
 }
 
 // Returns the bytes of all ranks' states. With the zig-zag split each has two.
-Bytes all_states(const LayerOp& op, const ParallelPlan& plan) {
-  const std::int64_t stretches = plan.tensor.cp_mode == ContextMode::kZigzagRing ? 2 : 1;
-  return plan.mesh.cp * stretches * op.passed_state;
+Bytes all_states(const LayerOp& op, const Ranks& mesh, ContextMode mode) {
+  const std::int64_t stretches = mode == ContextMode::kZigzagRing ? 2 : 1;
+  return mesh.cp * stretches * op.passed_state;
 }
 
-std::vector<OpExchange> pass_states(const Layer& block, const ParallelPlan& plan) {
+std::vector<OpExchange> pass_states(const Layer& block, const Ranks& mesh, ContextMode mode) {
   std::vector<OpExchange> exchanges;
   for (std::size_t i = 0; i < block.ops.size(); ++i) {
     if (block.ops[i].passed_state == Bytes(0)) continue;
     const LayerStep gather = exchange(Lane::kContext, CollectiveOp::kAllGather,
-                                      all_states(block.ops[i], plan), DataType::kFp32);
+                                      all_states(block.ops[i], mesh, mode), DataType::kFp32);
     exchanges.push_back({.op = i, .before_forward = {gather}, .before_backward = {gather}});
   }
   return exchanges;
 }
 
-bool is_ring(const ParallelPlan& plan) {
-  return plan.tensor.cp_mode == ContextMode::kRing ||
-         plan.tensor.cp_mode == ContextMode::kZigzagRing;
+bool is_ring(ContextMode mode) {
+  return mode == ContextMode::kRing || mode == ContextMode::kZigzagRing;
 }
 
 }  // namespace
 
 std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare& share,
                                           const ParallelPlan& plan) {
-  std::vector<OpExchange> exchanges = pass_states(block, plan);
+  std::vector<OpExchange> exchanges = pass_states(block, plan.mesh, plan.tensor.cp_mode);
   const auto attention = std::ranges::find_if(
       block.ops, [](const LayerOp& op) { return op.name.role() == OpRole::kAttention; });
   if (attention == block.ops.end()) return exchanges;
   OpExchange result;
   if (plan.tensor.cp_mode == ContextMode::kAllGather) {
-    result = gather(share.shape, plan);
+    result = gather(share.shape, plan.mesh, plan.communicated());
   } else if (plan.tensor.cp_mode == ContextMode::kUlysses) {
-    result = switch_heads(share.shape, plan);
+    result = switch_heads(share.shape, plan.communicated());
   } else {
     const Ring ring(share, plan);
-    result.forward = ring.forward(attention->saved);
-    result.backward = ring.backward(attention->saved);
+    result.forward = ring.forward(attention->saved.total);
+    result.backward = ring.backward(attention->saved.total);
   }
   result.op = static_cast<std::size_t>(attention - block.ops.begin());
   exchanges.push_back(std::move(result));
   return exchanges;
 }
 
-std::vector<LayerStep> ring_of_pass(const LayerOp& attention, const ParallelPlan& plan) {
+std::vector<LayerStep> ring_of_pass(const LayerOp& attention, DataType communicated) {
   std::vector<LayerStep> steps;
-  for (std::size_t part = 0; part < attention.parts.size(); ++part) {
+  for (std::size_t part = 0; part < attention.pass.parts.size(); ++part) {
     const auto ticket = static_cast<std::int64_t>(part);
-    if (part + 1 < attention.parts.size()) {
+    if (part + 1 < attention.pass.parts.size()) {
       steps.push_back(
-          ring_hop(Lane::kContext, ticket + 1, attention.handed_round, plan.communicated()));
+          ring_hop(Lane::kContext, ticket + 1, attention.pass.handed_round, communicated));
     }
-    if (attention.parts[part].empty()) continue;
+    if (attention.pass.parts[part].empty()) continue;
     LayerStep& step = steps.emplace_back();
     if (part > 0) step.needs = {static_cast<std::uint32_t>(part)};
-    step.kernels = attention.parts[part];
-    step.workspace = attention.forward_workspace;
+    step.kernels = attention.pass.parts[part];
+    step.workspace = attention.workspace.forward;
   }
   return steps;
 }
 
 bool context_ranks_differ(const ParallelPlan& plan, const ModelSpec& model) {
-  if (plan.mesh.cp == 1 || !is_ring(plan)) return false;
+  if (plan.mesh.cp == 1 || !is_ring(plan.tensor.cp_mode)) return false;
   if (plan.batch.document_length > 0)
     return true;  // documents don't end where the ranks' tokens do
-  if (!model.causal) return false;
-  return plan.tensor.cp_mode == ContextMode::kRing || model.window > 0;
+  if (!model.attention.causal) return false;
+  return plan.tensor.cp_mode == ContextMode::kRing || model.attention.window > 0;
 }
 
 std::int64_t context_bytes(const AttentionShape& shape, const ParallelPlan& plan,
                            const ContextAgain& again) {
-  const Sizes sizes = sizes_of(shape, plan);
+  const Sizes sizes = sizes_of(shape, plan.communicated());
   const std::int64_t n = plan.mesh.cp;
   const std::int64_t chunk = sizes.keys_and_values.value();
   std::int64_t inputs = (n - 1) * n * chunk;
   std::int64_t outputs = 0;
-  std::int64_t backward = is_ring(plan) ? n * (2 * n - 1) * chunk : 2 * (n - 1) * n * chunk;
+  std::int64_t backward =
+      is_ring(plan.tensor.cp_mode) ? n * (2 * n - 1) * chunk : 2 * (n - 1) * n * chunk;
   if (plan.tensor.cp_mode == ContextMode::kUlysses) {
     inputs = (n - 1) * (sizes.queries + sizes.keys_and_values).value();
     outputs = (n - 1) * sizes.output.value();
@@ -245,10 +245,10 @@ std::int64_t context_bytes(const AttentionShape& shape, const ParallelPlan& plan
   return inputs * (again.inputs ? 2 : 1) + outputs * (again.outputs ? 2 : 1) + backward;
 }
 
-std::int64_t state_bytes(const Layer& block, const ParallelPlan& plan, bool again) {
+std::int64_t state_bytes(const Layer& block, const Ranks& mesh, ContextMode mode, bool again) {
   std::int64_t sum = 0;
-  for (const LayerOp& op : block.ops) sum += all_states(op, plan).value();
-  return (plan.mesh.cp - 1) * sum * (again ? 3 : 2);
+  for (const LayerOp& op : block.ops) sum += all_states(op, mesh, mode).value();
+  return (mesh.cp - 1) * sum * (again ? 3 : 2);
 }
 
 }  // namespace stepsim

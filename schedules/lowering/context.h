@@ -52,8 +52,8 @@ std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare
                                           const ParallelPlan& plan);
 
 // Returns what the attention of a pass of inference runs whose context ranks are a ring: its parts
-// (LayerOp::parts), and beside each the hop that brings the next one.
-std::vector<LayerStep> ring_of_pass(const LayerOp& attention, const ParallelPlan& plan);
+// (PassExchange::parts), and beside each the hop that brings the next one.
+std::vector<LayerStep> ring_of_pass(const LayerOp& attention, DataType communicated);
 
 // Returns whether context ranks compute different amounts of attention.
 bool context_ranks_differ(const ParallelPlan& plan, const ModelSpec& model);
@@ -69,6 +69,6 @@ struct ContextAgain {
 std::int64_t context_bytes(const AttentionShape& shape, const ParallelPlan& plan,
                            const ContextAgain& again);
 // The same for the states that it passes on. `again`: the forward's are passed a second time.
-std::int64_t state_bytes(const Layer& block, const ParallelPlan& plan, bool again);
+std::int64_t state_bytes(const Layer& block, const Ranks& mesh, ContextMode mode, bool again);
 
 }  // namespace stepsim

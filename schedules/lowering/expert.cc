@@ -169,11 +169,11 @@ ExpertExchange expert_exchange(const ModelSpec& model, const ParallelPlan& plan,
   return exchange;
 }
 
-std::int64_t arriving_tokens(const TokenRouting& routing, const ParallelPlan& plan,
+std::int64_t arriving_tokens(const TokenRouting& routing, const Ranks& mesh,
                              const ExpertExchange& exchange, std::int64_t expert_rank) {
   const Bytes arrived =
       received(exchange.matrices[kThere], static_cast<std::uint32_t>(expert_rank));
-  return plan.mesh.etp * (arrived.value() / routing.dispatched.value());
+  return mesh.etp * (arrived.value() / routing.dispatched.value());
 }
 
 bool is_shared_expert(const LayerOp& op) {

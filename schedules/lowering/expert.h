@@ -48,7 +48,7 @@ ExpertExchange expert_exchange(const ModelSpec& model, const ParallelPlan& plan,
 // Returns the tokens of all ranks that come to the chip with the `expert_rank`-th part of the
 // experts or to a chip that shares it. Each token counts once. REQUIRES: a two-level dispatch;
 // exchange has matrices.
-std::int64_t arriving_tokens(const TokenRouting& routing, const ParallelPlan& plan,
+std::int64_t arriving_tokens(const TokenRouting& routing, const Ranks& mesh,
                              const ExpertExchange& exchange, std::int64_t expert_rank);
 
 bool is_shared_expert(const LayerOp& op);

@@ -17,7 +17,7 @@ Bytes bytes_of_pair(const ParallelPlan& plan, const TokenRouting& routing, Bytes
   const std::int64_t element = size_of(type).value();
   const std::int64_t elements =
       requests_of(plan).tokens() * routing.copies * token.value() / element;
-  return Bytes(part_of(elements, plan.mesh.tp * plan.pass.ffn_chips) * element);
+  return Bytes(part_of(elements, plan.mesh.tp * plan.pass_experts.chips) * element);
 }
 
 ByteMatrix matrix_of(const ParallelPlan& plan, Bytes pair, bool to_experts) {
@@ -50,7 +50,7 @@ LayerStep travel(const ParallelPlan& plan, const TokenRouting& routing,
                             .top_k = routing.copies,
                             .experts = routing.experts,
                             .token_bytes = back ? routing.combined : routing.dispatched,
-                            .expert_chips = plan.pass.ffn_chips};
+                            .expert_chips = plan.pass_experts.chips};
   return step;
 }
 
@@ -106,7 +106,7 @@ Bytes bytes_of_split_layer(const ParallelPlan& plan, const TokenRouting& routing
   const Bytes pair = bytes_of_pair(plan, routing, routing.dispatched, plan.dispatched()) +
                      bytes_of_pair(plan, routing, routing.combined, plan.combined());
   // The etp chips that share an expert pass all copies on to each other.
-  return plan.mesh_ranks() * plan.pass.ffn_chips * plan.mesh.etp * pair;
+  return plan.mesh_ranks() * plan.pass_experts.chips * plan.mesh.etp * pair;
 }
 
 }  // namespace stepsim

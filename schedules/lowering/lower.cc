@@ -166,9 +166,9 @@ std::string name_of(std::int32_t stage, const Role& role, const ModelSpec& model
   return name;
 }
 
-void add_host(const ParallelPlan& plan, OpGraph& graph) {
-  graph.host = {.launch = *plan.launches.host_launch_cost,
-                .queue_depth = static_cast<std::uint32_t>(plan.launches.host_queue_depth)};
+void add_host(const HostLaunches& launches, OpGraph& graph) {
+  graph.host = {.launch = *launches.host_launch_cost,
+                .queue_depth = static_cast<std::uint32_t>(launches.host_queue_depth)};
   for (Program& program : graph.programs) {
     for (LaunchCall& call : program.launches) {
       const Op& op = program.ops[call.op.index()];
@@ -231,7 +231,7 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
       graph.programs.push_back(write(rank, role));
     }
   }
-  if (plan.is_launched()) add_host(plan, graph);
+  if (plan.is_launched()) add_host(plan.launches, graph);
   graph.axes = axis_names();
   graph.planned_bytes = planned_bytes(model, plan, models.front(), exchange);
   graph.byte_matrices = std::move(exchange.matrices);

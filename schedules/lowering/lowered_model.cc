@@ -24,9 +24,9 @@ void add_placeholders(Layer& layer, DataType type) {
   for (LayerOp& op : layer.ops) {
     for (const Kernel& kernel : op.weight_gradient) {
       const bool is_matmul = kernel.kind == KernelKind::kMatmul;
-      if (!is_matmul && op.parameters == 0) continue;
-      const std::int64_t values = is_matmul ? kernel.m * kernel.n : op.parameters;
-      op.backward_workspace += values * size_of(type);
+      if (!is_matmul && op.parameters.own == 0) continue;
+      const std::int64_t values = is_matmul ? kernel.m * kernel.n : op.parameters.own;
+      op.workspace.backward += values * size_of(type);
     }
   }
 }
@@ -92,32 +92,32 @@ Layer with_graphs(Layer block, const ParallelPlan& plan) {
 }
 
 // All tensor ranks get all logits, and draw the same token.
-OpExchange gather_logits(const Layer& head, const ParallelPlan& plan) {
+OpExchange gather_logits(const Layer& head, DataType communicated) {
   OpExchange gather{.op = head.ops.size() - 1};
   gather.before_forward = {exchange(Lane::kTensor, CollectiveOp::kAllGather,
-                                    head.ops.back().crossing, plan.communicated())};
+                                    head.ops.back().tensor.crossing, communicated)};
   return gather;
 }
 
 // Caches by request: queries go to the chips that keep them, results come back. Context ranks
 // gather keys and values, or pass them round.
-std::vector<OpExchange> with_cache_exchanges(const Layer& block, const ParallelPlan& plan,
+std::vector<OpExchange> with_cache_exchanges(const Layer& block, DataType communicated,
                                              std::vector<OpExchange> exchanges) {
   for (std::size_t i = 0; i < block.ops.size(); ++i) {
     const LayerOp& op = block.ops[i];
     OpExchange moved{.op = i};
-    const auto to_all = [&plan](Bytes bytes) {
-      return exchange(Lane::kTensor, CollectiveOp::kAllToAll, bytes, plan.communicated());
+    const auto to_all = [communicated](Bytes bytes) {
+      return exchange(Lane::kTensor, CollectiveOp::kAllToAll, bytes, communicated);
     };
-    if (op.sent_before + op.sent_after > Bytes(0)) {
-      moved.before_forward.push_back(to_all(op.sent_before));
-      moved.after_forward.push_back(to_all(op.sent_after));
+    if (op.pass.sent_before + op.pass.sent_after > Bytes(0)) {
+      moved.before_forward.push_back(to_all(op.pass.sent_before));
+      moved.after_forward.push_back(to_all(op.pass.sent_after));
     }
-    if (op.gathered_before > Bytes(0)) {
+    if (op.pass.gathered_before > Bytes(0)) {
       moved.before_forward.push_back(exchange(Lane::kContext, CollectiveOp::kAllGather,
-                                              op.gathered_before, plan.communicated()));
+                                              op.pass.gathered_before, communicated));
     }
-    if (!op.parts.empty()) moved.forward = ring_of_pass(op, plan);
+    if (!op.pass.parts.empty()) moved.forward = ring_of_pass(op, communicated);
     if (!moved.before_forward.empty() || !moved.forward.empty()) {
       exchanges.push_back(std::move(moved));
     }
@@ -208,8 +208,8 @@ std::vector<OpExchange> take_experts(Layer& block, const ParallelPlan& plan,
 std::int64_t context_roles(const ModelSpec& model, const ParallelPlan& plan) {
   return context_ranks_differ(plan, model) ? plan.mesh.cp : 1;
 }
-std::int64_t expert_roles(const ModelSpec& model, const ParallelPlan& plan) {
-  return model.experts.load.empty() ? 1 : plan.mesh.ep;
+std::int64_t expert_roles(const ModelSpec& model, const Ranks& mesh) {
+  return model.experts.load.empty() ? 1 : mesh.ep;
 }
 
 // In a pass of inference the ranks of a tensor group all have the tokens of their experts.
@@ -217,10 +217,30 @@ bool sends_tokens(const ParallelPlan& plan) {
   return !plan.is_inference() || (plan.mesh.tp == 1 && plan.mesh.ep > 1);
 }
 
-PromptRing ring_of(const ParallelPlan& plan) {
-  if (plan.mesh.cp == 1) return PromptRing::kNone;
-  if (plan.tensor.cp_mode == ContextMode::kRing) return PromptRing::kStretch;
-  return plan.tensor.cp_mode == ContextMode::kZigzagRing ? PromptRing::kZigzag : PromptRing::kNone;
+PromptRing ring_of(const Ranks& mesh, ContextMode mode) {
+  if (mesh.cp == 1) return PromptRing::kNone;
+  if (mode == ContextMode::kRing) return PromptRing::kStretch;
+  return mode == ContextMode::kZigzagRing ? PromptRing::kZigzag : PromptRing::kNone;
+}
+
+PromptShare prompt_share(const Ranks& mesh, ContextMode mode, const Role& role) {
+  return {.parts = mesh.cp, .ring = ring_of(mesh, mode), .rank = role.context_rank};
+}
+
+HeldExperts held_experts(const ParallelPlan& plan, const Role& role) {
+  return {.parts = plan.mesh.ep,
+          .tensor = plan.mesh.etp,
+          .rank = role.expert_rank,
+          .one_copy_each = plan.experts.dispatch == Dispatch::kAllToAll,
+          .sending_replicas = plan.splits_ffn() ? plan.mesh.dp : 0,
+          .host_reads_counts =
+              plan.is_launched() && plan.launches.host_reads_counts && sends_tokens(plan)};
+}
+
+// New tokens of all requests of a pass go through its layers together.
+std::int64_t tokens_of_pass(const ParallelPlan& plan) {
+  const std::int64_t divisor = plan.divides_tokens() ? plan.mesh.tp : 1;
+  return tokens_of_chip(requests_of(plan), plan.mesh.cp, divisor);
 }
 
 // Experts that compute in a narrow type are held in it, unless the plan says another.
@@ -241,50 +261,26 @@ DataTypes data_types(const ParallelPlan& plan) {
           .gradients = plan.update.gradient_bytes == 4 ? DataType::kFp32 : DataType::kBf16,
           .communication = plan.communicated(),
           .dispatch = plan.dispatched(),
-          .combine = plan.combined(),
-          .scale_block = plan.narrow.scale_block,
-          .scale_rows = plan.narrow.scale_rows,
-          .activation_input = plan.narrow.activation_input_type,
-          .attention_result_bits = plan.narrow.attention_result_bits};
+          .combine = plan.combined()};
 }
 
 Shard shard_of(const ParallelPlan& plan, const Role& role) {
-  // New tokens of all requests of a pass go through its layers together.
   const bool is_pass = plan.is_inference();
-  return {.sequences = is_pass ? tokens_of_chip(requests_of(plan), plan.mesh.cp,
-                                                plan.divides_tokens() ? plan.mesh.tp : 1)
-                               : plan.batch.microbatch_size,
+  return {.sequences = is_pass ? tokens_of_pass(plan) : plan.batch.microbatch_size,
           .sequence_length = is_pass ? 1 : plan.batch.sequence,
           .document_length = plan.batch.document_length,
           .tensor = plan.mesh.tp,
           .sequence_parallel = plan.divides_tokens(),
           .tensor_width = plan.tensor.tensor_width,
           .context = is_pass ? 1 : plan.mesh.cp,
-          .expert = plan.mesh.ep,
-          .expert_tensor = plan.mesh.etp,
-          .expert_rank = role.expert_rank,
-          .expert_spread = plan.pass.expert_spread,
-          .cache_by_request = plan.pass.cache_split == CacheSplit::kRequests,
-          .prompt_parts = is_pass ? plan.mesh.cp : 1,
-          .prompt_ring = is_pass ? ring_of(plan) : PromptRing::kNone,
-          .context_rank = role.context_rank,
-          .sending_replicas = plan.splits_ffn() ? plan.mesh.dp : 0,
-          .fused_attention = plan.kernels.fused_attention,
-          .fused_elementwise = plan.kernels.fused_elementwise,
-          .transpose_weights = plan.narrow.transpose_weights,
-          .transpose_operands = plan.narrow.transpose_operands,
-          .current_scaling = plan.narrow.current_scaling,
-          .gathers_narrow = plan.narrow.gather_narrow && plan.tensor.sequence_parallel && !is_pass,
-          .round_weights = plan.narrow.round_weights,
-          .loss = plan.kernels.loss,
-          .hold_logits = plan.buffers.hold_logits,
-          .metric_losses = plan.buffers.metric_losses,
-          .grouped_experts = plan.kernels.grouped_experts,
-          .sorts_copies = plan.kernels.sort_copies && plan.experts.dispatch == Dispatch::kAllToAll,
-          .mask_dispatch = plan.kernels.mask_dispatch,
-          .host_reads_counts =
-              plan.is_launched() && plan.launches.host_reads_counts && sends_tokens(plan),
-          .types = data_types(plan)};
+          .experts = held_experts(plan, role),
+          .types = data_types(plan),
+          .kernels = plan.kernels,
+          .narrow = plan.narrow,
+          .loss = plan.loss,
+          .prompt = is_pass ? prompt_share(plan.mesh, plan.tensor.cp_mode, role) : PromptShare{},
+          .cache = plan.cache,
+          .pass_experts = plan.pass_experts};
 }
 
 Bytes message_size(const ModelSpec& model, const ParallelPlan& plan, const ModelLayers& layers,
@@ -298,8 +294,8 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
                          const ExpertExchange& exchange) {
   Shard shard = shard_of(plan, role);
   if (plan.experts.dispatch == Dispatch::kTwoLevel && !exchange.matrices.empty()) {
-    shard.arriving_tokens = arriving_tokens(token_routing(part_of_model(model, shard)), plan,
-                                            exchange, role.expert_rank);
+    shard.experts.arriving_tokens = arriving_tokens(token_routing(part_of_model(model, shard)),
+                                                    plan.mesh, exchange, role.expert_rank);
   }
   LoweredModel lowered{.layers = plan.is_inference()
                                      ? inference_layers(model, shard, requests_of(plan))
@@ -332,7 +328,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
   const auto lower_end = [&](const Layer& layer, bool is_last) {
     std::vector<OpExchange> exchanges = width_exchanges(layer, plan);
     if (is_last && plan.is_inference() && plan.mesh.tp > 1)
-      exchanges.push_back(gather_logits(layer, plan));
+      exchanges.push_back(gather_logits(layer, plan.communicated()));
     return with_copies(lower_tensor(layer, plan, crossing, is_last, exchanges), plan);
   };
   const auto with_copies_of_roles = [&plan](LoweredBlock block) {
@@ -352,9 +348,9 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
       lowered.attention.back() = attention_shape(part_of_model(own, shard), kinds[kind]);
     }
     const ContextShare share{.shape = lowered.attention.back(),
-                             .causal = own.causal,
-                             .window = own.window,
-                             .window_kind = own.window_kind,
+                             .causal = own.attention.causal,
+                             .window = own.attention.window,
+                             .window_kind = own.attention.window_kind,
                              .rank = role.context_rank};
     std::vector<OpExchange> exchanges;
     if (plan.splits_ffn()) {
@@ -362,9 +358,9 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
     } else {
       exchanges = expert_exchanges(layers.blocks[kind], plan, exchange, role.expert_rank);
     }
-    lowered.blocks.push_back(with_copies_of_roles(
-        lower_roles(layers.blocks[kind], share, plan, crossing / plan.tensor.tensor_width,
-                    with_cache_exchanges(layers.blocks[kind], plan, std::move(exchanges)))));
+    lowered.blocks.push_back(with_copies_of_roles(lower_roles(
+        layers.blocks[kind], share, plan, crossing / plan.tensor.tensor_width,
+        with_cache_exchanges(layers.blocks[kind], plan.communicated(), std::move(exchanges)))));
   }
   for (const PredictionModule& module : layers.prediction) {
     lowered.prediction.push_back({.entry = lower_tensor(module.entry, plan, crossing, false),
@@ -375,7 +371,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
 
 std::vector<Role> roles_of(const ModelSpec& model, const ParallelPlan& plan) {
   std::vector<Role> roles;
-  for (std::int64_t expert = 0; expert < expert_roles(model, plan); ++expert) {
+  for (std::int64_t expert = 0; expert < expert_roles(model, plan.mesh); ++expert) {
     for (std::int64_t context = 0; context < context_roles(model, plan); ++context) {
       roles.push_back({.context_rank = context, .expert_rank = expert});
     }
@@ -387,7 +383,7 @@ std::size_t role_of(const ModelSpec& model, const ParallelPlan& plan, std::int64
   const std::int64_t contexts = context_roles(model, plan);
   const std::int64_t context = coordinate(plan, rank, PlanAxis::kContext) % contexts;
   const std::int64_t expert =
-      expert_roles(model, plan) == 1 ? 0 : coordinate(plan, rank, ExpertAxis::kExpert);
+      expert_roles(model, plan.mesh) == 1 ? 0 : coordinate(plan, rank, ExpertAxis::kExpert);
   return static_cast<std::size_t>(expert * contexts + context);
 }
 

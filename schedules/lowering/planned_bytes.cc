@@ -47,11 +47,12 @@ std::vector<PlannedBlock> all_blocks(const ModelSpec& model, const ParallelPlan&
   for (std::int64_t stage = 0; stage < stages_of(plan); ++stage) {
     const std::int64_t count = layers_of(plan, stage, model.layers);
     for (std::int64_t index = 0; index < count; ++index) {
-      blocks.push_back({layers.kind_of_block[blocks.size()], block_recompute(plan, index, count)});
+      blocks.push_back(
+          {layers.kind_of_block[blocks.size()], block_recompute(plan.recomputing, index, count)});
     }
   }
   for (const PredictionModule& module : layers.prediction) {
-    blocks.push_back({module.kind_of_block, block_recompute(plan, 0, 1)});
+    blocks.push_back({module.kind_of_block, block_recompute(plan.recomputing, 0, 1)});
   }
   return blocks;
 }
@@ -67,7 +68,8 @@ struct Again {
 
 Again parts_again(const Layer& block, const ParallelPlan& plan, Bytes boundary) {
   Again again;
-  const std::vector<OpRecompute> ops = recomputed_ops(block, plan);
+  const std::vector<OpRecompute> ops =
+      recomputed_ops(block, plan.recomputing, plan.mesh, plan.tensor.cp_mode);
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const LayerOp& op = block.ops[i];
     if (ops[i].gathers_again && plan.tensor.sequence_parallel) {
@@ -104,7 +106,7 @@ std::int64_t crossings(const Layer& layer, const ParallelPlan& plan, Bytes bound
       all += (whole + (divided ? gathered : whole)).value();
       forward += divided ? gathered.value() : 0;
     }
-    if (op.regathers_input) all += gathered_input(op, plan, boundary).value();
+    if (op.tensor.regathers_input) all += gathered_input(op, plan, boundary).value();
     if (is_tensor(op) && (i + 1 < layer.ops.size() ? !is_tensor(layer.ops[i + 1]) : leaves)) {
       all += (boundary + (divided ? gathered_gradient(op, plan, boundary) : boundary)).value();
       forward += (divided ? 1 : 2) * boundary.value();
@@ -173,7 +175,7 @@ std::int64_t tensor_bytes(const ModelSpec& model, const ParallelPlan& plan,
   }
   const auto losses = static_cast<std::int64_t>(1 + layers.prediction.size());
   for (const LayerOp& op : layers.head.ops) {  // loss: fp32 values of every token, all-reduced
-    microbatch += losses * 2 * op.reduced_values_per_token * plan.tokens() * 4;
+    microbatch += losses * 2 * op.tensor.reduced_values_per_token * plan.tokens() * 4;
   }
   return ((plan.mesh.tp - 1) * (microbatch * plan.microbatches() + norms) +
           two_dimensional * plan.microbatches()) *
@@ -248,7 +250,7 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const 
     dense.layers.push_back({layer.parameters() - routed.trained, layer.frozen() - routed.frozen});
     experts.layers.push_back(routed);
   });
-  const std::int64_t table = shares_table(model) ? layers.embedding.ops.front().parameters : 0;
+  const std::int64_t table = shares_table(model) ? layers.embedding.ops.front().parameters.own : 0;
   std::int64_t summed = 0;  // over the holders of shared weights
   if (plan.state.zero == 3) {
     // The table is gathered for every layer that reads it and reduced after each, as are weights
@@ -257,7 +259,7 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const 
       dense.layers[1 + block].trained += layers.blocks[layers.kind_of_block[block]].borrowed();
     }
     const std::size_t head = 1 + layers.kind_of_block.size();
-    if (model.tied_embeddings) dense.layers[head].trained += table;
+    if (model.embedding.tied) dense.layers[head].trained += table;
     for (std::size_t module = 0; module < layers.prediction.size(); ++module) {
       dense.layers[head + 3 * module + 1].trained += table;
       dense.layers[head + 3 * module + 3].trained += unembedding_parameters(layers);
@@ -286,7 +288,7 @@ std::int64_t all_context_bytes(const ParallelPlan& plan, const LoweredModel& low
     const Again again =
         sent_again(layers.blocks[block.kind], plan, layers.tensor_boundary, block.role);
     sum += context_bytes(lowered.attention[block.kind], plan, again.context) +
-           state_bytes(layers.blocks[block.kind], plan, again.states);
+           state_bytes(layers.blocks[block.kind], plan.mesh, plan.tensor.cp_mode, again.states);
   }
   return sum * plan.microbatches() * plan.mesh.tp * plan.mesh.dp;
 }
@@ -358,7 +360,7 @@ class TensorBytesOfPass {
       : plan_(plan), layers_(layers) {}
 
   std::int64_t of_ends() const {
-    const std::int64_t logits = layers_.head.ops.back().crossing.value();
+    const std::int64_t logits = layers_.head.ops.back().tensor.crossing.value();
     return (of(layers_.embedding, 1) + of(layers_.head, 1) + logits * (plan_.mesh.tp - 1)) *
            groups();
   }
@@ -382,7 +384,7 @@ class TensorBytesOfPass {
     for (std::size_t i = 0; i < layer.ops.size(); ++i) {
       const LayerOp& op = layer.ops[i];
       over_all +=
-          2 * op.summed_values_per_token * plan_.tokens() * size_of(DataType::kFp32).value();
+          2 * op.tensor.summed_values_per_token * plan_.tokens() * size_of(DataType::kFp32).value();
       const bool is_last = i + 1 == layer.ops.size();
       const bool leaves = is_last ? &layer != &layers_.head : !is_tensor(layer.ops[i + 1]);
       if (is_tensor(op) && leaves)
@@ -391,8 +393,8 @@ class TensorBytesOfPass {
           !is_tensor(layer.ops[i - 1])) {
         over_features += crossing(op, boundary).value();
       }
-      over_all += (op.sent_before + op.sent_after).value();
-      over_width += (op.width_gathered + op.width_reduced).value();
+      over_all += (op.pass.sent_before + op.pass.sent_after).value();
+      over_width += (op.tensor.width_gathered + op.tensor.width_reduced).value();
     }
     return ways * (plan_.mesh.tp / ways - 1) * over_features + (plan_.mesh.tp - 1) * over_all +
            plan_.mesh.tp / plan_.tensor.tensor_width * (plan_.tensor.tensor_width - 1) * over_width;
@@ -412,7 +414,7 @@ std::int64_t context_bytes_of_pass(const ParallelPlan& plan, const ModelLayers& 
   std::int64_t sum = 0;
   for_each_layer(layers, [&sum, &plan](const Layer& layer) {
     for (const LayerOp& op : layer.ops) {
-      sum += op.gathered_before.value() + plan.mesh.cp * op.handed_round.value();
+      sum += op.pass.gathered_before.value() + plan.mesh.cp * op.pass.handed_round.value();
     }
   });
   return sum * (plan.mesh.cp - 1) * plan.mesh.tp * plan.mesh.dp;

@@ -22,12 +22,12 @@ std::vector<LayerStep> forward_again(const LoweredLayer& layer, Bytes held) {
 
 }  // namespace
 
-BlockRecompute block_recompute(const ParallelPlan& plan, std::int64_t index, std::int64_t count) {
-  if (plan.recomputing.kind == Recompute::kNone) return BlockRecompute::kNone;
-  const std::int64_t recomputed = std::min(count, plan.recomputing.layers.value_or(count));
+BlockRecompute block_recompute(const RecomputePlan& plan, std::int64_t index, std::int64_t count) {
+  if (plan.kind == Recompute::kNone) return BlockRecompute::kNone;
+  const std::int64_t recomputed = std::min(count, plan.layers.value_or(count));
   if (index >= recomputed) return BlockRecompute::kNone;
-  const std::int64_t in_group = index % plan.recomputing.block;
-  const std::int64_t size = std::min(plan.recomputing.block, recomputed - (index - in_group));
+  const std::int64_t in_group = index % plan.block;
+  const std::int64_t size = std::min(plan.block, recomputed - (index - in_group));
   if (size == 1) return BlockRecompute::kAlone;
   if (in_group == 0) return BlockRecompute::kFirst;
   return in_group == size - 1 ? BlockRecompute::kLast : BlockRecompute::kInside;

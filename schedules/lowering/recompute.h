@@ -61,7 +61,8 @@ struct OpRecompute {
 
 // Returns one entry for each op of the block, for recompute = none, selective, matmuls,
 // alternate or all_but.
-std::vector<OpRecompute> recomputed_ops(const Layer& block, const ParallelPlan& plan);
+std::vector<OpRecompute> recomputed_ops(const Layer& block, const RecomputePlan& plan,
+                                        const Ranks& mesh, ContextMode context);
 
 // Returns the bytes that all these ops keep from the forward on.
 Bytes kept(const std::vector<OpRecompute>& ops);
@@ -84,7 +85,7 @@ enum class BlockRecompute : std::uint8_t {
 inline constexpr std::size_t kBlockRecomputes = 5;
 
 // Returns the role of block `index` among the `count` consecutive blocks of a stage.
-BlockRecompute block_recompute(const ParallelPlan& plan, std::int64_t index, std::int64_t count);
+BlockRecompute block_recompute(const RecomputePlan& plan, std::int64_t index, std::int64_t count);
 
 // Returns whether the block's forward is repeated in a visit of its own, for which FSDP gathers its
 // parameters once more.

@@ -35,11 +35,16 @@ Bytes projection_size(const LayerOp& op) {
 
 }  // namespace
 
-RecomputeChoice::RecomputeChoice(const Layer& block, const ParallelPlan& plan)
-    : ops_(block.ops), plan_(plan), sources_(sources_of(block)), result_(block.ops.size()) {
-  for (const LayerOp& op : ops_) policies_.push_back(policy_of(plan, op));
+RecomputeChoice::RecomputeChoice(const Layer& block, const RecomputePlan& plan, const Ranks& mesh,
+                                 ContextMode context)
+    : ops_(block.ops),
+      plan_(plan),
+      context_(context),
+      sources_(sources_of(block)),
+      result_(block.ops.size()) {
+  for (const LayerOp& op : ops_) policies_.push_back(policy_of(plan, mesh, op));
   dropped_.resize(ops_.size());
-  if (keeps_every_second_matmul(plan.recomputing.kind)) dropped_ = dropped_alternately(block);
+  if (keeps_every_second_matmul(plan.kind)) dropped_ = dropped_alternately(block);
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     if (dropped_[i].all()) policies_[i] = RecomputePolicy::kResult;
   }
@@ -66,7 +71,7 @@ bool RecomputeChoice::is_read_again(std::size_t op, bool by_another_region) cons
 }
 
 void RecomputeChoice::choose(std::size_t i) {
-  const bool is_needed = ops_[i].saved_result > Bytes(0) || is_read_again(i, false);
+  const bool is_needed = ops_[i].saved.result > Bytes(0) || is_read_again(i, false);
   result_[i].again = policies_[i] == RecomputePolicy::kInside ||
                      policies_[i] == RecomputePolicy::kModule ||
                      (policies_[i] == RecomputePolicy::kResult && is_needed);
@@ -76,18 +81,18 @@ void RecomputeChoice::choose(std::size_t i) {
 void RecomputeChoice::count_bytes(std::size_t i) {
   const LayerOp& op = ops_[i];
   OpRecompute& chosen = result_[i];
-  chosen.kept = op.saved;
+  chosen.kept = op.saved.total;
   if (chosen.again) {
-    chosen.restored = op.saved_inside;
-    if (chosen.result_again) chosen.restored += op.saved_result;
+    chosen.restored = op.saved.inside;
+    if (chosen.result_again) chosen.restored += op.saved.result;
     chosen.kept -= chosen.restored;
   }
   if (input_again(i)) {
-    chosen.kept -= op.saved_input;
-    chosen.input_restored = op.saved_input;
-    chosen.input_restored -= std::min(op.saved_input, still_kept(sources_[i].front()));
+    chosen.kept -= op.saved.input;
+    chosen.input_restored = op.saved.input;
+    chosen.input_restored -= std::min(op.saved.input, still_kept(sources_[i].front()));
   } else {
-    Bytes input = op.saved_input;
+    Bytes input = op.saved.input;
     if (chosen.result_again) {
       const Bytes added = op.input - std::min(op.input, kept_by_others(i));
       chosen.kept += added;
@@ -100,8 +105,8 @@ void RecomputeChoice::count_bytes(std::size_t i) {
     }
   }
   // Results that are not dropped are kept, even if nobody reads them.
-  if (keeps_every_second_matmul(plan_.recomputing.kind) && is_projection(op) &&
-      !dropped_[i].any() && is_read_by_nobody(i)) {
+  if (keeps_every_second_matmul(plan_.kind) && is_projection(op) && !dropped_[i].any() &&
+      is_read_by_nobody(i)) {
     chosen.kept += projection_size(op);
   }
 }
@@ -109,7 +114,7 @@ void RecomputeChoice::count_bytes(std::size_t i) {
 bool RecomputeChoice::is_read_by_nobody(std::size_t i) const {
   for (std::size_t reader = i + 1; reader < ops_.size(); ++reader) {
     if (sources_[reader].empty() || sources_[reader].front() != i) continue;
-    if (ops_[reader].saved_input > Bytes(0) || result_[reader].result_again) return false;
+    if (ops_[reader].saved.input > Bytes(0) || result_[reader].result_again) return false;
   }
   return true;
 }
@@ -120,12 +125,12 @@ Bytes RecomputeChoice::still_kept(std::size_t i) const {
 }
 
 Bytes RecomputeChoice::kept_by_others(std::size_t i) const {
-  if (sources_[i].empty()) return ops_[i].saved_input;
+  if (sources_[i].empty()) return ops_[i].saved.input;
   const std::size_t source = sources_[i].front();
-  Bytes most = ops_[source].saved_result;
+  Bytes most = ops_[source].saved.result;
   for (std::size_t reader = source + 1; reader < ops_.size(); ++reader) {
     if (sources_[reader].empty() || sources_[reader].front() != source) continue;
-    most = std::max(most, ops_[reader].saved_input);
+    most = std::max(most, ops_[reader].saved.input);
     if (reader < i && result_[reader].result_again) most = std::max(most, ops_[reader].input);
   }
   return most;
@@ -146,20 +151,19 @@ void RecomputeChoice::communicate(std::size_t i) {
     chosen.reduces_again = chosen.result_again && (is_module(i) || is_read_again(i, true));
   }
   // Ulysses and experts keep what they received, not the data before the exchange.
-  const bool keeps_received =
-      op.region == Region::kExpert || plan_.tensor.cp_mode == ContextMode::kUlysses;
-  const bool rings = plan_.tensor.cp_mode == ContextMode::kRing ||
-                     plan_.tensor.cp_mode == ContextMode::kZigzagRing;
+  const bool keeps_received = op.region == Region::kExpert || context_ == ContextMode::kUlysses;
+  const bool rings = context_ == ContextMode::kRing || context_ == ContextMode::kZigzagRing;
   chosen.receives_again = keeps_received
                               ? input_again(i) && (op.backward_reads_input || chosen.again)
                           : rings ? chosen.again
                                   : chosen.result_again;
   chosen.returns_again =
-      chosen.result_again && (is_module(i) || op.saved_result > Bytes(0) || is_read_again(i, true));
+      chosen.result_again && (is_module(i) || op.saved.result > Bytes(0) || is_read_again(i, true));
 }
 
-std::vector<OpRecompute> recomputed_ops(const Layer& block, const ParallelPlan& plan) {
-  return RecomputeChoice(block, plan).ops();
+std::vector<OpRecompute> recomputed_ops(const Layer& block, const RecomputePlan& plan,
+                                        const Ranks& mesh, ContextMode context) {
+  return RecomputeChoice(block, plan, mesh, context).ops();
 }
 
 Bytes kept(const std::vector<OpRecompute>& ops) {

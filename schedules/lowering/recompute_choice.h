@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "schedules/lowering/recompute.h"
-#include "schedules/plan/parallel_plan.h"
+#include "schedules/plan/plan_themes.h"
 #include "workload/layers.h"
 
 namespace stepsim {
@@ -20,7 +20,7 @@ enum class RecomputePolicy : std::uint8_t {
   kResult,  // its result too, where somebody reads it
   kModule,  // with its neighbours: all of them run again, whoever reads what
 };
-RecomputePolicy policy_of(const ParallelPlan& plan, const LayerOp& op);
+RecomputePolicy policy_of(const RecomputePlan& plan, const Ranks& mesh, const LayerOp& op);
 
 // The columns of a projection's result that are dropped.
 struct DroppedColumns {
@@ -40,8 +40,9 @@ bool is_projection(const LayerOp& op);  // a matmul with weights
 
 class RecomputeChoice {
  public:
-  // Refers to both.
-  RecomputeChoice(const Layer& block, const ParallelPlan& plan);
+  // Refers to the block and the plan.
+  RecomputeChoice(const Layer& block, const RecomputePlan& plan, const Ranks& mesh,
+                  ContextMode context);
 
   const std::vector<OpRecompute>& ops() const { return result_; }
   // The ops whose results an op reads; none: the block's input.
@@ -72,7 +73,8 @@ class RecomputeChoice {
   void communicate(std::size_t i);
 
   const std::vector<LayerOp>& ops_;
-  const ParallelPlan& plan_;
+  const RecomputePlan& plan_;
+  ContextMode context_;
   std::vector<std::vector<std::size_t>> sources_;
   std::vector<RecomputePolicy> policies_;
   std::vector<DroppedColumns> dropped_;

@@ -171,7 +171,7 @@ class Remaking {
       return;
     }
     LayerStep& step = compute();
-    step.workspace = std::max(step.workspace, op.forward_workspace);
+    step.workspace = std::max(step.workspace, op.workspace.forward);
     const DroppedColumns& dropped = choice_.dropped(i);
     const std::vector<Kernel>& whole = op.again.empty() ? op.forward : op.again;
     const std::vector<Kernel> kernels = dropped.any() ? kernels_of_part(whole, dropped) : whole;
@@ -208,7 +208,7 @@ class Remaking {
 Layer recompute_parts(Layer block, const ParallelPlan& plan, Bytes boundary,
                       std::vector<OpExchange>& exchanges) {
   const Layer whole = block;
-  const RecomputeChoice choice(whole, plan);
+  const RecomputeChoice choice(whole, plan.recomputing, plan.mesh, plan.tensor.cp_mode);
   const std::vector<OpExchange> before = exchanges;
   Remaking remaking(whole, plan, boundary, choice, before);
   for (std::size_t i = block.ops.size(); i-- > 0;) {
@@ -216,7 +216,8 @@ Layer recompute_parts(Layer block, const ParallelPlan& plan, Bytes boundary,
     const Bytes let_go = chosen.kept + chosen.restored + chosen.input_restored;
     std::vector<LayerStep> steps = remaking.before_backward(i);
     std::vector<LayerStep> own = remaking.inside(i);
-    const bool as_before = chosen.kept == block.ops[i].saved && let_go == block.ops[i].saved;
+    const bool as_before =
+        chosen.kept == block.ops[i].saved.total && let_go == block.ops[i].saved.total;
     if (steps.empty() && own.empty() && as_before) continue;
     OpExchange& exchange = exchange_at(exchanges, i);
     exchange.kept = chosen.kept;
@@ -228,7 +229,7 @@ Layer recompute_parts(Layer block, const ParallelPlan& plan, Bytes boundary,
     }
     exchange.before_backward.insert(exchange.before_backward.begin(), steps.begin(), steps.end());
     exchange.before_backward.insert(exchange.before_backward.end(), own.begin(), own.end());
-    block.ops[i].saved = let_go;
+    block.ops[i].saved.total = let_go;
   }
   return block;
 }

@@ -57,9 +57,9 @@ std::optional<KeptResult> result_of(const LayerOp& op) {
   }
 }
 
-bool keeps(const ParallelPlan& plan, const LayerOp& op) {
+bool keeps(const RecomputePlan& plan, const LayerOp& op) {
   const std::optional<KeptResult> result = result_of(op);
-  return result && std::ranges::count(plan.recomputing.keep, *result) > 0;
+  return result && std::ranges::count(plan.keep, *result) > 0;
 }
 
 }  // namespace
@@ -68,29 +68,29 @@ bool is_projection(const LayerOp& op) {
   return weights_matmul(op) != nullptr;
 }
 
-RecomputePolicy policy_of(const ParallelPlan& plan, const LayerOp& op) {
+RecomputePolicy policy_of(const RecomputePlan& plan, const Ranks& mesh, const LayerOp& op) {
   // These ops may have no kernels but stand between others of their module.
   if (op.forward.empty() && !moves_tokens(op)) {
     return RecomputePolicy::kKeep;
   }
-  if (plan.recomputing.kind == Recompute::kMatmuls) {
+  if (plan.kind == Recompute::kMatmuls) {
     return is_projection(op) || moves_tokens(op) ? RecomputePolicy::kKeep
                                                  : RecomputePolicy::kResult;
   }
-  if (keeps_every_second_matmul(plan.recomputing.kind)) {
+  if (keeps_every_second_matmul(plan.kind)) {
     // Grouped matmuls are not among the results that torchtitan keeps.
-    const bool keeps_attention = plan.recomputing.kind == Recompute::kAlternate;
+    const bool keeps_attention = plan.kind == Recompute::kAlternate;
     const bool stays = (is_projection(op) && op.region != Region::kExpert) ||
                        (keeps_attention && op.name.role() == OpRole::kAttention) ||
-                       (plan.mesh.ep > 1 && moves_tokens(op));
+                       (mesh.ep > 1 && moves_tokens(op));
     return stays ? RecomputePolicy::kKeep : RecomputePolicy::kResult;
   }
-  if (plan.recomputing.kind == Recompute::kAllBut) {
+  if (plan.kind == Recompute::kAllBut) {
     return keeps(plan, op) || moves_tokens(op) ? RecomputePolicy::kKeep : RecomputePolicy::kResult;
   }
-  if (plan.recomputing.kind != Recompute::kSelective) return RecomputePolicy::kKeep;
+  if (plan.kind != Recompute::kSelective) return RecomputePolicy::kKeep;
   RecomputePolicy most = RecomputePolicy::kKeep;
-  for (const RecomputeModule module : plan.recomputing.modules) {
+  for (const RecomputeModule module : plan.modules) {
     most = std::max(most, policy_of(module, op));
   }
   return most;

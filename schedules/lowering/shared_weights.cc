@@ -58,7 +58,7 @@ const Layer& reader(std::int64_t block, bool borrows, const ModelSpec& model,
 std::int64_t borrowed_of(const Layer& layer, std::optional<Region> region) {
   std::int64_t sum = 0;
   for (const LayerOp& op : layer.ops) {
-    if (!region || op.region == *region) sum += op.borrowed;
+    if (!region || op.region == *region) sum += op.parameters.borrowed;
   }
   return sum;
 }
@@ -70,7 +70,7 @@ bool SharedWeights::held_by(std::int32_t rank) const {
 }
 
 bool shares_table(const ModelSpec& model) {
-  return model.tied_embeddings || model.prediction_modules > 0;
+  return model.embedding.tied || model.prediction_modules > 0;
 }
 
 std::vector<std::optional<std::int64_t>> shared_blocks(const ModelSpec& model) {
@@ -98,7 +98,7 @@ std::vector<SharedWeights> shared_weights(const ModelSpec& model, const Parallel
 std::int64_t parameters_of(const SharedWeights& weights, const ModelSpec& model,
                            const ModelLayers& layers) {
   if (weights.block) return borrowed_of(reader(*weights.block, true, model, layers), {});
-  return layers.embedding.ops.empty() ? 0 : layers.embedding.ops.front().parameters;
+  return layers.embedding.ops.empty() ? 0 : layers.embedding.ops.front().parameters.own;
 }
 
 std::int64_t sequence_parameters_of(const SharedWeights& weights, const ModelSpec& model,

@@ -230,7 +230,8 @@ class SplitPass {
     const auto expert = static_cast<std::uint32_t>(plan_.mesh_ranks());
     const InFlight pair{.copies = part.exchange.matrices[0].between(0, expert),
                         .results = part.exchange.matrices[1].between(expert, 0)};
-    part.at_attention = {plan_.pass.ffn_chips * pair.copies, plan_.pass.ffn_chips * pair.results};
+    part.at_attention = {plan_.pass_experts.chips * pair.copies,
+                         plan_.pass_experts.chips * pair.results};
     part.at_experts = {plan_.mesh_ranks() * pair.copies, plan_.mesh_ranks() * pair.results};
     for (CutBlock& block : part.blocks) {
       if (!block.dispatch) continue;
@@ -368,8 +369,8 @@ class SplitPass {
     }
     program.hold(MemoryCategory::kParameters, weights);
     program.hold(MemoryCategory::kCache,
-                 cache_of_layers(model_, requests_of(plan_), plan_.mesh.tp, plan_.pass.cache_split,
-                                 0, model_.layers, plan_.mesh.cp));
+                 cache_of_layers(model_, requests_of(plan_), plan_.mesh.tp, plan_.cache.split, 0,
+                                 model_.layers, plan_.mesh.cp));
     program.hold(MemoryCategory::kFixedOverhead, chip_.fixed_memory);
   }
 

@@ -46,6 +46,13 @@ constexpr std::int64_t padded(std::int64_t whole, std::int64_t parts) {
 // Labels of compute ops on the critical path: OpGraph::path_labels.
 enum class PathLabel : std::uint32_t { kForward, kBackward, kRecompute, kOptimizer };
 
+// What an op is of its step: OpLabel::part.
+enum class StepPart : std::uint8_t {
+  kPass,            // of forwards and backwards
+  kWeightGradient,  // in a backward, what makes weight gradients and nothing else
+  kOptimizer,       // behind all passes
+};
+
 // ReplicaGroups describes ranks that hold equal parameters: cp x dp, or edp for routed experts.
 // `shards` of them divide the state; with hybrid sharding that is only a part of them.
 struct ReplicaGroups {
@@ -129,6 +136,7 @@ struct Stage {
   StreamId compute{};
 
   std::optional<std::uint32_t> pass{};  // name of the pass being written, in OpGraph::names
+  StepPart part = StepPart::kPass;      // of what is being written
   std::optional<OpRef> first_compute{};
   // The two passes of a fused op are written alternately. All other passes use the first entry.
   std::array<PassFront, 2> fronts{};
@@ -162,7 +170,15 @@ struct Stage {
   std::vector<Dependency> take_waits() { return std::exchange(front().waits, {}); }
   OpLabel label(const std::string& name, std::optional<std::int32_t> layer = {},
                 std::optional<std::int32_t> microbatch = {}) {
-    return {.name = tables.name(name), .layer = layer, .microbatch = microbatch, .pass = pass};
+    return label(tables.name(name), layer, microbatch, part);
+  }
+  OpLabel label(std::uint32_t name, std::optional<std::int32_t> layer,
+                std::optional<std::int32_t> microbatch, StepPart of) const {
+    return {.name = name,
+            .layer = layer,
+            .microbatch = microbatch,
+            .pass = pass,
+            .part = static_cast<std::uint8_t>(of)};
   }
   OpRef add_collective(StreamId stream, const CollectiveWork& work, Axis axis, OpLabel op_label,
                        std::vector<Dependency> dependencies);

@@ -11,7 +11,7 @@ namespace stepsim {
 namespace {
 
 std::int64_t table_of(const ModelLayers& layers) {
-  return layers.embedding.ops.empty() ? 0 : layers.embedding.ops.front().parameters;
+  return layers.embedding.ops.empty() ? 0 : layers.embedding.ops.front().parameters.own;
 }
 
 void add_unit(const LoweredLayer& layer, const std::string& name, StageChunk& chunk,
@@ -26,7 +26,7 @@ void add_blocks(const LoweredModel& lowered, const ParallelPlan& plan, std::int3
   for (std::int32_t index = 0; index < count; ++index) {
     const std::uint32_t kind =
         lowered.layers.kind_of_block[static_cast<std::size_t>(before + index)];
-    add_unit(lowered.blocks[kind].in(block_recompute(plan, index, count)),
+    add_unit(lowered.blocks[kind].in(block_recompute(plan.recomputing, index, count)),
              lowered.layers.blocks[kind].name, chunk, before + index,
              lowered.layers.blocks[kind].borrowed());
   }
@@ -36,11 +36,11 @@ void add_end(const ModelSpec& model, const LoweredModel& lowered, const Parallel
              StageChunk& chunk) {
   const ModelLayers& layers = lowered.layers;
   const std::int64_t table = table_of(layers);
-  add_unit(lowered.head, "head", chunk, {}, model.tied_embeddings ? table : 0);
+  add_unit(lowered.head, "head", chunk, {}, model.embedding.tied ? table : 0);
   for (std::size_t module = 0; module < lowered.prediction.size(); ++module) {
     const PredictionModule& layer = layers.prediction[module];
     add_unit(lowered.prediction[module].entry, layer.entry.name, chunk, {}, table);
-    add_unit(lowered.blocks[layer.kind_of_block].in(block_recompute(plan, 0, 1)),
+    add_unit(lowered.blocks[layer.kind_of_block].in(block_recompute(plan.recomputing, 0, 1)),
              layers.blocks[layer.kind_of_block].name, chunk,
              static_cast<std::int32_t>(model.layers) + static_cast<std::int32_t>(module));
     add_unit(lowered.prediction[module].head, layer.head.name, chunk, {},
@@ -150,7 +150,7 @@ void fill_stage(const ModelSpec& model, const LoweredModel& lowered, Stage& stag
   fill_shared(model, lowered.layers, stage);
   if (plan.is_inference()) {
     const auto at = static_cast<std::size_t>(stage.number);
-    stage.cache = cache_of_layers(model, requests_of(plan), plan.mesh.tp, plan.pass.cache_split,
+    stage.cache = cache_of_layers(model, requests_of(plan), plan.mesh.tp, plan.cache.split,
                                   first_block[at], first_block[at + 1], plan.mesh.cp);
     stage.weights = weights_of(model, lowered.layers, first_block[at], first_block[at + 1], stage);
   }

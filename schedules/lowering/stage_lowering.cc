@@ -49,10 +49,11 @@ void add_waits(const std::vector<Dependency>& more, std::vector<Dependency>& all
   all.insert(all.end(), more.begin(), more.end());
 }
 
-// Indices of a step's work and name in the graph.
+// Indices of a step's work and name in the graph, and what it is of its step.
 struct WorkAndName {
   std::uint32_t work = 0;
   std::uint32_t name = 0;
+  StepPart part = StepPart::kPass;
 };
 
 // Walk is the way of a pass through the layers of its chunk, and the next step on it.
@@ -70,14 +71,12 @@ struct Walk {
   }
 };
 
-constexpr std::string_view kWeightGradient = "weight gradient";
-
-std::string word_for(PathLabel label, bool weight_gradient) {
+const char* word_for(PathLabel label, bool weight_gradient) {
   switch (label) {
     case PathLabel::kForward:
       return "forward";
     case PathLabel::kBackward:
-      return std::string(weight_gradient ? kWeightGradient : "backward");
+      return weight_gradient ? "weight gradient" : "backward";
     case PathLabel::kRecompute:
       return "recompute";
     case PathLabel::kOptimizer:
@@ -130,7 +129,8 @@ class StageLowering {
   }
 
   void finish_step() {
-    stage_.pass = stage_.tables.name(std::string(kOptimizerStep));
+    stage_.pass = stage_.tables.name("optimizer step");
+    stage_.part = StepPart::kOptimizer;
     for (const Complete& complete : deferred_) {
       replicated_->leave(*complete.unit, complete.stage, true);
     }
@@ -405,10 +405,7 @@ class StageLowering {
     OpDraft& op = empty_draft(*lanes_[lane], OpKind::kCollective);
     op.axis = axis_of(step.lane);
     op.work = known->work;
-    op.label = {.name = known->name,
-                .layer = unit.block,
-                .microbatch = pass.microbatch,
-                .pass = stage_.pass};
+    op.label = stage_.label(known->name, unit.block, pass.microbatch, StepPart::kPass);
     if (!is_aside(step, pass)) op.dependencies = stage_.front().waits;
     if (stage_.front().last_compute) op.dependencies.push_back(after(*stage_.front().last_compute));
     const OpRef done = stage_.builder.add(op);
@@ -441,7 +438,9 @@ class StageLowering {
     const std::string_view what = step.kernels.empty() ? "arrival" : step.kernels.front().name;
     return {.work = stage_.tables.compute(step.kernels, static_cast<std::uint32_t>(path)),
             .name = stage_.tables.name(unit.name + " " + word_for(path, step.weight_gradient) +
-                                       ": " + std::string(what))};
+                                       ": " + std::string(what)),
+            .part = path == PathLabel::kBackward && step.weight_gradient ? StepPart::kWeightGradient
+                                                                         : StepPart::kPass};
   }
 
   void compute(const LayerStep& step, const StageUnit& unit, const Walk& walk) {
@@ -451,10 +450,7 @@ class StageLowering {
     OpDraft& op = empty_draft(stage_.compute, OpKind::kCompute);
     op.host_waits = step.host_waits;
     op.work = known->work;
-    op.label = {.name = known->name,
-                .layer = unit.block,
-                .microbatch = pass.microbatch,
-                .pass = stage_.pass};
+    op.label = stage_.label(known->name, unit.block, pass.microbatch, known->part);
     if (!is_aside(step, pass)) std::swap(op.dependencies, stage_.front().waits);
     if (step.needs_background) {
       op.dependencies.push_back(after(gathered_again_.front()));
@@ -498,10 +494,6 @@ class StageLowering {
 };
 
 }  // namespace
-
-bool is_weight_gradient(std::string_view name) {
-  return name.find(" " + std::string(kWeightGradient) + ": ") != std::string_view::npos;
-}
 
 Program lower_stage(Stage stage, Bytes fixed_memory) {
   StageLowering lowering(stage);

@@ -31,18 +31,10 @@
 
 #pragma once
 
-#include <string_view>
-
 #include "schedules/lowering/stage.h"
 
 namespace stepsim {
 
-// The pass that ops behind all passes of a step count to (OpLabel::pass).
-inline constexpr std::string_view kOptimizerStep = "optimizer step";
-
 Program lower_stage(Stage stage, Bytes fixed_memory);
-
-// Returns whether a compute op of this name is a weight gradient of a split backward.
-bool is_weight_gradient(std::string_view name);
 
 }  // namespace stepsim

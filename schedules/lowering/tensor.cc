@@ -15,7 +15,7 @@ using Kind = LayerStep::Kind;
 
 bool has_width(const Layer& layer) {
   return std::ranges::any_of(layer.ops, [](const LayerOp& op) {
-    return op.width_gathered > Bytes(0) || op.width_reduced > Bytes(0);
+    return op.tensor.width_gathered > Bytes(0) || op.tensor.width_reduced > Bytes(0);
   });
 }
 
@@ -46,7 +46,7 @@ Kernels gradients_of_input(const Layer& layer, std::size_t i, const ParallelPlan
   const bool leaves = is_end ? !is_last : !is_tensor(layer.ops[i + 1]);
   const bool gathers = plan.mesh.tp > 1 && plan.tensor.sequence_parallel && is_tensor(op) && leaves;
   if (!gathers) return op.input_gradient;
-  return behind_gather(op.input_gradient, op.gradient_gathered_as);
+  return behind_gather(op.input_gradient, op.tensor.gradient_gathered_as);
 }
 
 class LayerSteps {
@@ -78,7 +78,7 @@ class LayerSteps {
   }
   void gather_input(const LayerOp& op, Kind kind = Kind::kCollective) {
     add_collective(CollectiveOp::kAllGather, kind, gathered_input(op, plan_, boundary_),
-                   op.input_gathered_as.value_or(type_));
+                   op.tensor.input_gathered_as.value_or(type_));
   }
   void add_collective(CollectiveOp op, Kind kind, Bytes bytes, DataType type) {
     LayerStep step;
@@ -117,15 +117,15 @@ class LayerSteps {
   }
   void mirror_enter_sequence_region(const LayerOp& op) {
     if (!sequence_parallel_) return;
-    run(rounded_before(op.input_gradient, op.gradient_gathered_as));
+    run(rounded_before(op.input_gradient, op.tensor.gradient_gathered_as));
     add_collective(CollectiveOp::kAllGather, Kind::kCollective,
                    gathered_gradient(op, plan_, boundary_),
-                   op.gradient_gathered_as.value_or(type_));
+                   op.tensor.gradient_gathered_as.value_or(type_));
   }
   // S to T.
   void enter_tensor_region(const LayerOp& op) {
     if (!sequence_parallel_) return;
-    run(rounded_before(op.forward, op.input_gathered_as));
+    run(rounded_before(op.forward, op.tensor.input_gathered_as));
     gather_input(op);
   }
   void mirror_enter_tensor_region(const LayerOp& op, Kind kind) {
@@ -167,15 +167,15 @@ std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& pla
     Kernels kernels = op.forward;
     if (plan.mesh.tp > 1 && i > 0 && is_tensor(layer.ops[i - 1]) != is_tensor(op)) {
       is_tensor(op) ? steps.enter_tensor_region(op) : steps.enter_sequence_region();
-      if (is_tensor(op)) kernels = behind_gather(op.forward, op.input_gathered_as);
+      if (is_tensor(op)) kernels = behind_gather(op.forward, op.tensor.input_gathered_as);
     }
     const OpExchange& exchange = exchange_of(i, exchanges);
     steps.append(exchange.before_forward);
     if (exchange.starts_step) steps.split();
     if (exchange.forward.empty()) {
       LayerStep& step = steps.compute();
-      step.kept += exchange.kept.value_or(op.saved);
-      step.workspace = std::max(step.workspace, op.forward_workspace);
+      step.kept += exchange.kept.value_or(op.saved.total);
+      step.workspace = std::max(step.workspace, op.workspace.forward);
       steps.run(kernels);
     } else {
       steps.append(exchange.forward);
@@ -185,10 +185,10 @@ std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& pla
       steps.split();
     }
     steps.append(exchange.after_forward);
-    if (plan.mesh.tp > 1 && op.reduced_values_per_token > 0) {
+    if (plan.mesh.tp > 1 && op.tensor.reduced_values_per_token > 0) {
       const std::int64_t tokens = plan.tokens();
       steps.add_collective(CollectiveOp::kAllReduce, Kind::kCollective,
-                           Bytes(op.reduced_values_per_token * tokens * 4), DataType::kFp32);
+                           Bytes(op.tensor.reduced_values_per_token * tokens * 4), DataType::kFp32);
     }
   }
   if (plan.mesh.tp > 1 && !is_last && is_tensor(layer.ops.back())) {
@@ -208,7 +208,8 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
     const bool changes = plan.mesh.tp > 1 && i > 0 && is_tensor(op) != is_tensor(layer.ops[i - 1]);
     const bool leaves_tensor = changes && is_tensor(op);
     const bool enters_tensor = changes && !is_tensor(op);
-    const bool regathers = plan.mesh.tp > 1 && plan.tensor.sequence_parallel && op.regathers_input;
+    const bool regathers =
+        plan.mesh.tp > 1 && plan.tensor.sequence_parallel && op.tensor.regathers_input;
     const OpExchange& exchange = exchange_of(i, exchanges);
     if (!exchange.before_backward.empty()) {
       steps.append(exchange.before_backward);
@@ -219,7 +220,7 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
       continue;
     }
     LayerStep* step = &steps.compute();
-    step->workspace = std::max(step->workspace, op.backward_workspace);
+    step->workspace = std::max(step->workspace, op.workspace.backward);
     steps.run(gradients_of_input(layer, i, plan, is_last));
     if (regathers) steps.gather_in_background(op);
     const bool gathers_more = !exchange.for_weights.empty();
@@ -229,9 +230,9 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
     if (regathers || gathers_more) steps.split();
     step = &steps.compute();
     for (const LayerStep& gather : exchange.for_weights) step->needs.push_back(*gather.ticket);
-    step->workspace = std::max(step->workspace, op.backward_workspace);
+    step->workspace = std::max(step->workspace, op.workspace.backward);
     step->needs_background = step->needs_background || regathers;
-    step->let_go += op.saved;
+    step->let_go += op.saved.total;
     steps.run(op.weight_gradient);
     steps.append(exchange.after_backward);
     if (exchange.starts_step) steps.split();
@@ -313,15 +314,15 @@ class SplitBackward {
     flush_weights();
   }
   bool regathers(const LayerOp& op) const {
-    return plan_.mesh.tp > 1 && plan_.tensor.sequence_parallel && op.regathers_input;
+    return plan_.mesh.tp > 1 && plan_.tensor.sequence_parallel && op.tensor.regathers_input;
   }
   // Returns the part of the op's kept bytes that is the input of the next op, if that op has a W
   // and keeps nothing itself. An op with a W of its own keeps its bytes until then anyway.
   Bytes read_by_next(std::size_t i) const {
     if (i + 1 == layer_.ops.size() || has_weight_part(layer_.ops[i])) return {};
     const LayerOp& next = layer_.ops[i + 1];
-    if (!has_weight_part(next) || next.saved > Bytes(0)) return {};
-    return std::min(layer_.ops[i].saved, input_size(next));
+    if (!has_weight_part(next) || next.saved.total > Bytes(0)) return {};
+    return std::min(layer_.ops[i].saved.total, input_size(next));
   }
 
   // The W of the next op reads a part of what an interleaved op keeps.
@@ -339,12 +340,12 @@ class SplitBackward {
     LayerStep& step = inputs_.compute();
     // The workspace includes the regathered input, which only W reads.
     step.workspace = std::max(
-        step.workspace, op.backward_workspace - (regathers(op) ? op.forward_workspace : Bytes(0)));
+        step.workspace, op.workspace.backward - (regathers(op) ? op.workspace.forward : Bytes(0)));
     if (has_weight_part(op)) {
       step.kept += result_size(op);
       inputs_.run(gradients_of_input(layer_, i, plan_, is_last_));
     } else {
-      step.let_go += op.saved - read_by_next(i);
+      step.let_go += op.saved.total - read_by_next(i);
       inputs_.run(gradients_of_input(layer_, i, plan_, is_last_));
       inputs_.run(op.weight_gradient);
     }
@@ -365,9 +366,9 @@ class SplitBackward {
     LayerStep& step = weights_.compute();
     for (const LayerStep& gather : more) step.needs.push_back(*gather.ticket);
     step.needs_background = regathers(op);
-    if (regathers(op)) step.workspace = std::max(step.workspace, op.forward_workspace);
-    step.let_go += op.saved + result_size(op);
-    if (op.saved == Bytes(0) && i > 0) step.let_go += read_by_next(i - 1);
+    if (regathers(op)) step.workspace = std::max(step.workspace, op.workspace.forward);
+    step.let_go += op.saved.total + result_size(op);
+    if (op.saved.total == Bytes(0) && i > 0) step.let_go += read_by_next(i - 1);
     weights_.run(op.weight_gradient);
     if (regathers(op)) weights_.split();
   }
@@ -437,15 +438,15 @@ Axis axis_of(Lane lane) {
 }
 
 Bytes crossing(const LayerOp& op, Bytes boundary) {
-  return op.crossing == Bytes(0) ? boundary : op.crossing;
+  return op.tensor.crossing == Bytes(0) ? boundary : op.tensor.crossing;
 }
 
 Bytes gathered_input(const LayerOp& op, const ParallelPlan& plan, Bytes boundary) {
-  return crossing_as(crossing(op, boundary), plan.communicated(), op.input_gathered_as);
+  return crossing_as(crossing(op, boundary), plan.communicated(), op.tensor.input_gathered_as);
 }
 
 Bytes gathered_gradient(const LayerOp& op, const ParallelPlan& plan, Bytes boundary) {
-  const Bytes narrow = crossing_as(boundary, plan.communicated(), op.gradient_gathered_as);
+  const Bytes narrow = crossing_as(boundary, plan.communicated(), op.tensor.gradient_gathered_as);
   return narrow < boundary && plan.scales_rows() ? 2 * narrow : narrow;
 }
 
@@ -457,7 +458,8 @@ std::int64_t narrow_weights(const Layer& layer, const ParallelPlan& plan) {
   std::int64_t sum = 0;
   for (const LayerOp& op : layer.ops) {
     const Kernel* const matmul = weights_matmul(op);
-    if (matmul != nullptr && matmul->type == plan.precision.type) sum += op.parameters + op.frozen;
+    if (matmul != nullptr && matmul->type == plan.precision.type)
+      sum += op.parameters.own + op.parameters.frozen;
   }
   return sum;
 }
@@ -479,7 +481,7 @@ LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes bo
           .frozen_experts = layer.frozen(Region::kExpert),
           .narrow_weights = narrow_weights(layer, plan),
           .lent = layer.lent(),
-          .input = first->saved - first->saved_inside};
+          .input = first->saved.total - first->saved.inside};
 }
 
 }  // namespace stepsim

@@ -66,7 +66,7 @@ struct LoweredLayer {
 };
 
 // Returns the bytes that cross the tensor group on the way into an op of the T region, in the type
-// of all that crosses: LayerOp::crossing, or `boundary` as below.
+// of all that crosses: TensorExchange::crossing, or `boundary` as below.
 Bytes crossing(const LayerOp& op, Bytes boundary);
 
 // Returns the bytes that the tensor group gathers on the way into an op of the T region, and in the

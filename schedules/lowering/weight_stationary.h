@@ -24,7 +24,7 @@
 namespace stepsim {
 
 // Returns the exchanges of a layer's ops over X, and the sums of values a token over all tensor
-// ranks (LayerOp::summed_values_per_token), which other layers have as well.
+// ranks (TensorExchange::summed_values_per_token), which other layers have as well.
 std::vector<OpExchange> width_exchanges(const Layer& layer, const ParallelPlan& plan);
 
 // Return the bytes that a tensor group sends for the exchanges over X and for the sums, in one

@@ -34,10 +34,11 @@ void check_batch(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
                           std::to_string(plan.batch.microbatch_size),
                       plan.mesh.dp * plan.batch.microbatch_size);
   }
-  rules.require(model.learned_positions == 0 || plan.batch.sequence <= model.learned_positions,
+  rules.require(model.embedding.learned_positions == 0 ||
+                    plan.batch.sequence <= model.embedding.learned_positions,
                 "sequence",
                 "is " + std::to_string(plan.batch.sequence) + " tokens, but the model has " +
-                    std::to_string(model.learned_positions) + " learned positions");
+                    std::to_string(model.embedding.learned_positions) + " learned positions");
   if (plan.mesh.dp >= 1 && plan.mesh.pp >= 1 && plan.batch.microbatch_size >= 1) {
     // Estimates 25 ops per layer and micro-batch, and 50 bytes per op.
     const double passes =
@@ -56,21 +57,23 @@ void check_chips(const ParallelPlan& plan, const Places& places, Rules& rules) {
     if (plan.size_of(axis) < 1 || plan.size_of(axis) > 100'000'000) return;
   }
   const auto chips = static_cast<std::int64_t>(places.chips.size());
-  if (plan.pass.ffn_chips > 100'000'000) return;
+  if (plan.pass_experts.chips > 100'000'000) return;
   const std::string apart =
-      plan.splits_ffn() ? ", with ffn_chips = " + std::to_string(plan.pass.ffn_chips) + "," : "";
+      plan.splits_ffn() ? ", with ffn_chips = " + std::to_string(plan.pass_experts.chips) + ","
+                        : "";
   const std::string ranks = "tp x cp x dp x pp = " + std::to_string(plan.mesh.tp) + " x " +
                             std::to_string(plan.mesh.cp) + " x " + std::to_string(plan.mesh.dp) +
                             " x " + std::to_string(plan.mesh.pp) + apart;
   const std::int64_t of_a_replica = plan.mesh.tp * plan.mesh.cp * plan.mesh.pp;
-  const std::int64_t most = std::max<std::int64_t>(0, chips - plan.pass.ffn_chips) / of_a_replica;
+  const std::int64_t most =
+      std::max<std::int64_t>(0, chips - plan.pass_experts.chips) / of_a_replica;
   rules.require(plan.ranks() <= chips, "ranks",
                 ranks + " is more than the cluster's " + std::to_string(chips) + " chips" +
                     (most > 0 ? "; nearest: dp = " + std::to_string(most) : ""));
   rules.require(plan.ranks() >= chips || plan.mesh.allow_idle_chips, "ranks",
                 ranks + " leaves " + std::to_string(chips - plan.ranks()) + " of the cluster's " +
                     std::to_string(chips) + " chips idle: " +
-                    (most * of_a_replica + plan.pass.ffn_chips == chips
+                    (most * of_a_replica + plan.pass_experts.chips == chips
                          ? "dp = " + std::to_string(most) + ", or "
                          : "") +
                     "set allow_idle_chips if that is meant");

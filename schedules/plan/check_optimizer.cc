@@ -59,7 +59,7 @@ void check_adapters(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
   rules.require(!plan.divides_width(), "lora_rank",
                 is + "tensor_width = " + std::to_string(plan.tensor.tensor_width) +
                     " divides matrices both ways: 0, or tensor_width = 1");
-  rules.require(!model.tied_embeddings || (plan.mesh.pp == 1 && plan.state.zero < 3), "lora_rank",
+  rules.require(!model.embedding.tied || (plan.mesh.pp == 1 && plan.state.zero < 3), "lora_rank",
                 is + "the frozen table of tied embeddings would be on two stages, or gathered: 0, "
                      "or pp = 1 and zero below 3");
 }

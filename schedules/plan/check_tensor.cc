@@ -60,16 +60,16 @@ void check_shared_heads(const ParallelPlan& plan, const char* what, std::int64_t
 }  // namespace
 
 void check_tensor(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  rules.divides("tp", plan.mesh.tp, "model's attention heads", model.heads);
-  check_shared_heads(plan, "model's key-value heads", model.kv_heads, rules);
+  rules.divides("tp", plan.mesh.tp, "model's attention heads", model.attention.heads);
+  check_shared_heads(plan, "model's key-value heads", model.attention.kv_heads, rules);
   if (model.local.heads > 0) {
     rules.divides("tp", plan.mesh.tp, "model's heads in local layers", model.local.heads);
   }
   check_shared_heads(plan, "model's key-value heads in local layers", model.local.kv_heads, rules);
   rules.divides("tp", plan.mesh.tp, "heads of the model's state", model.state.heads);
   check_shared_heads(plan, "groups of the model's state", model.state.groups, rules);
-  rules.divides("tp", plan.mesh.tp, "model's MLP width", model.intermediate);
-  for (const std::int64_t width : model.mlp_widths) {
+  rules.divides("tp", plan.mesh.tp, "model's MLP width", model.mlp.width);
+  for (const std::int64_t width : model.mlp.widths) {
     rules.divides("tp", plan.mesh.tp, "width of a layer's MLP", width);
   }
   if (plan.tensor.sequence_parallel && !plan.is_inference() && plan.batch.microbatch_size >= 1 &&
@@ -92,7 +92,7 @@ void check_width(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
   rules.divides("tp", plan.mesh.tp, "model's width, as tensor_width asks", model.hidden);
   if (model.kind != ModelKind::kMlpStack && !plan.is_inference()) {
     rules.divides("tp", plan.mesh.tp, "model's key-value heads, as tensor_width asks",
-                  model.kv_heads);
+                  model.attention.kv_heads);
   }
   const auto only = [&](bool holds, const char* what) {
     rules.require(holds, "tensor_width", is + ", which goes with " + what);
@@ -101,8 +101,9 @@ void check_width(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
   only(model.experts.routed == 0, "dense models only");
   only(model.latent.kv_rank == 0, "plain attention only, not latent");
   only(model.state.heads == 0 && model.indexer.heads == 0 && model.local == LocalSpec{} &&
-           !model.qk_norm_whole && model.attention_gate == AttentionGate::kNone &&
-           model.query_rank == 0 && !model.parallel_norms && model.layer_embedding == 0 &&
+           !model.attention.qk_norm_whole && model.attention.gate == AttentionGate::kNone &&
+           model.attention.query_rank == 0 && !model.norms.parallel &&
+           model.embedding.of_layers == 0 &&
            model.mixer_pattern.find_first_of("gXNZ") == std::string::npos,
        "layers that are alike and without gates, states and norms over all heads");
   only(model.prediction_modules == 0, "models without multi-token prediction");
@@ -156,8 +157,8 @@ void check_context(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
                 "is " + std::to_string(plan.mesh.cp) +
                     ", but cross attention is not divided over context ranks: 1");
   if (plan.tensor.cp_mode != ContextMode::kUlysses || plan.mesh.tp < 1) return;
-  for (const auto& [what, heads] :
-       {std::pair{"attention heads", model.heads}, std::pair{"key-value heads", model.kv_heads}}) {
+  for (const auto& [what, heads] : {std::pair{"attention heads", model.attention.heads},
+                                    std::pair{"key-value heads", model.attention.kv_heads}}) {
     if (heads % plan.mesh.tp != 0) continue;
     rules.divides("cp", plan.mesh.cp,
                   std::string(what) + " of a tensor rank, as cp_mode = ulysses asks",

@@ -58,10 +58,10 @@ void check_of_decoders(const ParallelPlan& plan, Rules& rules) {
                 "is false" + none + "attention: true");
   rules.require(!plan.kernels.attention_library, "attention_library",
                 "is given" + none + "attention: leave it out");
-  rules.require(plan.kernels.loss == LossKernels::kFused, "loss",
-                "is " + std::string(name_of(plan.kernels.loss)) + none + "loss: leave it out");
-  rules.require(plan.buffers.metric_losses == 0, "metric_losses",
-                "is " + std::to_string(plan.buffers.metric_losses) + none + "loss: 0");
+  rules.require(plan.loss.kernels == LossKernels::kFused, "loss",
+                "is " + std::string(name_of(plan.loss.kernels)) + none + "loss: leave it out");
+  rules.require(plan.loss.metric_losses == 0, "metric_losses",
+                "is " + std::to_string(plan.loss.metric_losses) + none + "loss: 0");
   rules.require(!plan.narrow.activation_input_type, "activation_input_dtype",
                 "is given" + none + "activation functions: leave it out");
   rules.require(!plan.narrow.scale_block, "scale_block",
@@ -94,14 +94,15 @@ void check_rounding(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
   rules.require(plan.kernels.fused_elementwise || acts, "fused_elementwise",
                 "is false, but nothing is rounded by blocks or kept narrow, and there are no "
                 "experts: true");
-  const bool has_passes = model.kind == ModelKind::kTransformer &&
-                          (model.norm == NormKind::kRms || model.gated_mlp || model.rotary);
-  rules.require(!plan.buffers.hold_logits || has_fp32_copy(plan.kernels.loss), "hold_logits",
-                "is true, but loss is " + std::string(name_of(plan.kernels.loss)) +
+  const bool has_passes =
+      model.kind == ModelKind::kTransformer &&
+      (model.norms.kind == NormKind::kRms || model.mlp.gated || model.attention.rotary);
+  rules.require(!plan.loss.hold_logits || has_fp32_copy(plan.loss.kernels), "hold_logits",
+                "is true, but loss is " + std::string(name_of(plan.loss.kernels)) +
                     ", which has no fp32 copy of the logits: false, or separate or in_place");
   rules.require(!plan.kernels.eager_elementwise || has_passes, "eager_elementwise",
                 "is true, but the model has no RMS norm, rotation or gated MLP: false");
-  rules.require(!plan.kernels.eager_gate || (model.gated_mlp && !plan.kernels.eager_elementwise),
+  rules.require(!plan.kernels.eager_gate || (model.mlp.gated && !plan.kernels.eager_elementwise),
                 "eager_gate",
                 "is true, but the model has no gated MLP, or eager_elementwise is true: false");
   if (!plan.narrow.attention_result_bits) return;

@@ -9,6 +9,7 @@
 
 #include "sim/chips/kernel.h"
 #include "workload/inference.h"
+#include "workload/pass_themes.h"
 
 namespace stepsim {
 
@@ -21,27 +22,15 @@ enum class Inference : std::uint8_t {
 inline constexpr std::size_t kInferences = 3;
 std::string_view name_of(Inference inference);  // "decode"
 
-// By what the tensor group divides the cache.
-enum class CacheSplit : std::uint8_t {
-  kHeads,     // some key-value heads of all requests
-  kRequests,  // all heads of some requests
-};
-inline constexpr std::size_t kCacheSplits = 2;
-std::string_view name_of(CacheSplit split);  // "requests"
-
 // InferencePass is one pass of inference: inference_plan.h.
 struct InferencePass {
   Inference inference = Inference::kNone;
   std::int64_t context = 0;         // tokens of each request after the pass; 0: not given
   std::int64_t prefill_tokens = 0;  // new tokens of one more request, beside those that generate
   std::int64_t prefill_context = 0;
-  std::optional<DataType> cache_type{};  // unset: the activations' type
-  CacheSplit cache_split = CacheSplit::kHeads;
-  std::int64_t ffn_chips = 0;  // chips of the routed experts alone; 0: experts are in the mesh
   std::int64_t pass_microbatches = 1;  // parts of a pass that take turns on both kinds of chips
   std::optional<DataType> expert_weight_type{};  // unset: as other weights
   std::optional<DataType> expert_type{};       // in which experts compute; unset: as other matmuls
-  double expert_spread = 1;                    // the most popular expert over the least
   std::optional<RequestBatch> own_requests{};  // of a replica, instead of what the keys say
 };
 

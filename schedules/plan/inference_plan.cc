@@ -17,7 +17,7 @@ void check_training(const ParallelPlan& plan, Rules& rules) {
   for (const auto& [field, value] : {std::pair{"context", plan.pass.context},
                                      std::pair{"prefill_tokens", plan.pass.prefill_tokens},
                                      std::pair{"prefill_context", plan.pass.prefill_context},
-                                     std::pair{"ffn_chips", plan.pass.ffn_chips}}) {
+                                     std::pair{"ffn_chips", plan.pass_experts.chips}}) {
     rules.require(value == 0, field, "is " + std::to_string(value) + but);
   }
   rules.require(
@@ -28,13 +28,12 @@ void check_training(const ParallelPlan& plan, Rules& rules) {
   rules.require(
       !plan.pass.expert_type, "expert_dtype",
       "is " + std::string(plan.pass.expert_type ? name_of(*plan.pass.expert_type) : "") + but);
-  rules.require(plan.pass.expert_spread == 1, "expert_spread", "is not 1" + but);
-  rules.require(plan.pass.cache_split == CacheSplit::kHeads, "cache_split", "is requests" + but);
+  rules.require(plan.pass_experts.spread == 1, "expert_spread", "is not 1" + but);
+  rules.require(plan.cache.split == CacheSplit::kHeads, "cache_split", "is requests" + but);
   rules.require(plan.experts.dispatch != Dispatch::kAuto, "dispatch",
                 "is auto, but the plan is of training: all_to_all or two_level");
-  rules.require(
-      !plan.pass.cache_type, "cache_dtype",
-      "is " + std::string(plan.pass.cache_type ? name_of(*plan.pass.cache_type) : "") + but);
+  rules.require(!plan.cache.type, "cache_dtype",
+                "is " + std::string(plan.cache.type ? name_of(*plan.cache.type) : "") + but);
 }
 
 // Keys that a pass without a backward can't have.
@@ -92,7 +91,7 @@ bool has(const ModelSpec& model, Mixer mixer) {
 }
 
 bool looks_ahead(const ModelSpec& model) {
-  return !model.causal || has(model, Mixer::kTwoSided);
+  return !model.attention.causal || has(model, Mixer::kTwoSided);
 }
 
 void check_expert_keys(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
@@ -107,11 +106,11 @@ void check_expert_keys(const ParallelPlan& plan, const ModelSpec& model, Rules& 
   refuse(plan.pass.expert_weight_type.has_value(), "expert_weight_dtype",
          text(plan.pass.expert_weight_type));
   refuse(plan.pass.expert_type.has_value(), "expert_dtype", text(plan.pass.expert_type));
-  refuse(plan.pass.expert_spread != 1, "expert_spread", "not 1");
+  refuse(plan.pass_experts.spread != 1, "expert_spread", "not 1");
 }
 
 void check_cache_split(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  if (plan.pass.cache_split == CacheSplit::kHeads) return;
+  if (plan.cache.split == CacheSplit::kHeads) return;
   rules.require(plan.mesh.tp > 1, "cache_split",
                 "is requests, but tp is 1, so there is nothing to divide: heads");
   const bool keeps_more =
@@ -126,15 +125,15 @@ void check_split(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
   if (!plan.splits_ffn()) return;
   constexpr std::int64_t kMostSplitRanks = 4096;  // pairs of them are listed
   const ExpertSpec& experts = model.experts;
-  const std::string chips = std::to_string(plan.pass.ffn_chips);
+  const std::string chips = std::to_string(plan.pass_experts.chips);
   const std::string with = ", but ffn_chips is " + chips + ": ";
   rules.require(experts.routed > 0, "ffn_chips",
                 "is " + chips + ", but the model has no routed experts to put there: 0");
-  rules.require(experts.routed == 0 || plan.mesh.ep * plan.mesh.etp == plan.pass.ffn_chips, "ep",
-                "x etp is " + std::to_string(plan.mesh.ep) + " x " + std::to_string(plan.mesh.etp) +
-                    with + "ep x etp = " + chips + " with ep a divisor of the " +
-                    std::to_string(experts.routed) + " experts and etp one of their width, " +
-                    std::to_string(experts.intermediate));
+  rules.require(
+      experts.routed == 0 || plan.mesh.ep * plan.mesh.etp == plan.pass_experts.chips, "ep",
+      "x etp is " + std::to_string(plan.mesh.ep) + " x " + std::to_string(plan.mesh.etp) + with +
+          "ep x etp = " + chips + " with ep a divisor of the " + std::to_string(experts.routed) +
+          " experts and etp one of their width, " + std::to_string(experts.intermediate));
   rules.require(plan.ranks() <= kMostSplitRanks, "ffn_chips",
                 "is " + chips + ", which makes " + std::to_string(plan.ranks()) +
                     " ranks; a pass with experts on chips of their own has at most " +
@@ -148,7 +147,7 @@ void check_split(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
   refuse(!plan.mesh.map.empty(), "map", "says where ranks of the mesh lie", "leave it out");
   refuse(plan.experts.dispatch != Dispatch::kAllToAll, "dispatch",
          "is " + std::string(name_of(plan.experts.dispatch)), "all_to_all");
-  refuse(plan.pass.cache_split != CacheSplit::kHeads, "cache_split", "is requests", "heads");
+  refuse(plan.cache.split != CacheSplit::kHeads, "cache_split", "is requests", "heads");
   refuse(plan.pieces.overlap_shared_experts, "overlap_shared_experts", "is true",
          "false; shared experts run while routed ones do anyway");
   refuse(plan.is_launched(), "host_launch_cost", "is given", "leave it out, or cuda_graphs=step");
@@ -189,12 +188,12 @@ void check_requests(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
   rules.require(
       plan.pass.prefill_context == 0 || plan.pass.prefill_tokens > 0, "prefill_context",
       "is " + std::to_string(plan.pass.prefill_context) + ", but there are no prefill_tokens");
-  const bool has_positions = model.learned_positions > 0;
+  const bool has_positions = model.embedding.learned_positions > 0;
   rules.require(!has_positions || std::max(plan.pass.context, plan.pass.prefill_context) <=
-                                      model.learned_positions,
+                                      model.embedding.learned_positions,
                 "context",
                 "is " + std::to_string(plan.pass.context) + " tokens, but the model has " +
-                    std::to_string(model.learned_positions) + " learned positions");
+                    std::to_string(model.embedding.learned_positions) + " learned positions");
   if (!check(model).empty() || model.kind != ModelKind::kTransformer) return;
   check_cache_split(plan, model, rules);
   check_prompt_parts(plan, model, rules);
@@ -227,10 +226,11 @@ void complete_inference(const ModelSpec& model, ParallelPlan& plan) {
   const bool has_experts = model.experts.routed > 0;
   if (plan.splits_ffn()) {
     if (!has_experts || plan.mesh.ep != 1 || plan.mesh.etp != 1) return;
-    const std::int64_t groups = std::gcd(plan.pass.ffn_chips, model.experts.routed);
-    if (model.experts.intermediate % (plan.pass.ffn_chips / groups) != 0) return;  // check_split()
+    const std::int64_t groups = std::gcd(plan.pass_experts.chips, model.experts.routed);
+    if (model.experts.intermediate % (plan.pass_experts.chips / groups) != 0)
+      return;  // check_split()
     plan.mesh.ep = groups;
-    plan.mesh.etp = plan.pass.ffn_chips / groups;
+    plan.mesh.etp = plan.pass_experts.chips / groups;
     return;
   }
   if (has_experts && plan.mesh.tp > 1 && plan.mesh.ep == 1 && plan.mesh.etp == 1)

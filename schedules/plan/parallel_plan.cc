@@ -46,11 +46,6 @@ std::string_view name_of(Inference inference) {
   return kNames[static_cast<std::size_t>(inference)];
 }
 
-std::string_view name_of(CacheSplit split) {
-  constexpr std::array<std::string_view, kCacheSplits> kNames = {"heads", "requests"};
-  return kNames[static_cast<std::size_t>(split)];
-}
-
 std::string_view name_of(CudaGraphs graphs) {
   constexpr std::array<std::string_view, kCudaGraphs> kNames = {"none", "blocks", "step"};
   return kNames[static_cast<std::size_t>(graphs)];

@@ -51,6 +51,7 @@ struct ParallelPlan {
   std::string software{};  // whose defaults hold (catalog/software); empty: none's
   KernelChoices kernels{};
   NarrowTypes narrow{};
+  LossChoices loss{};
   TensorPieces pieces{};
   MessagePlan messages{};
   Buffers buffers{};
@@ -58,6 +59,8 @@ struct ParallelPlan {
   HostLaunches launches{};
 
   InferencePass pass{};
+  CachePlan cache{};
+  PassExperts pass_experts{};
 
   // Returns the bytes a parameter of the gradients that are held: sums, and if they are added up by
   // kernels of their own, those of a micro-batch beside them.
@@ -66,9 +69,9 @@ struct ParallelPlan {
            (update.separate_accumulation ? stepsim::size_of(DataType::kBf16).value() : 0);
   }
   bool is_inference() const { return pass.inference != Inference::kNone; }
-  bool splits_ffn() const { return pass.ffn_chips > 0; }
+  bool splits_ffn() const { return pass_experts.chips > 0; }
   std::int64_t mesh_ranks() const { return mesh.tp * mesh.cp * mesh.dp * mesh.pp; }
-  std::int64_t ranks() const { return mesh_ranks() + pass.ffn_chips; }
+  std::int64_t ranks() const { return mesh_ranks() + pass_experts.chips; }
   std::int64_t microbatches() const {
     return batch.global_batch / (mesh.dp * batch.microbatch_size);
   }
@@ -90,7 +93,7 @@ struct ParallelPlan {
     return precision.weight_type.value_or(is_inference() ? precision.type : wide(precision.type));
   }
   DataType activations() const { return precision.activation_type.value_or(wide(precision.type)); }
-  DataType cached() const { return pass.cache_type.value_or(activations()); }
+  DataType cached() const { return cache.type.value_or(activations()); }
   DataType communicated() const { return precision.communication_type.value_or(activations()); }
   // Whether anything is copied to the host.
   bool offloads() const {
@@ -99,9 +102,7 @@ struct ParallelPlan {
   DataType dispatched() const { return precision.dispatch_type.value_or(communicated()); }
   DataType combined() const { return precision.combine_type.value_or(activations()); }
   // Whether operands of matmuls have scales for rows or for blocks of them.
-  bool scales_rows() const {
-    return narrow.scale_block || narrow.scale_rows || block_scales_of(precision.type);
-  }
+  bool scales_rows() const { return narrow.scales_rows(precision.type); }
   // REQUIRES: lora_rank.
   Adapters adapters() const {
     return {.rank = *training.lora_rank,

@@ -61,12 +61,12 @@ void add_pass(Table& table) {
 
 void add_cache(Table& table) {
   table.theme("Cache");
-  table.add_inner("cache_dtype", &Plan::pass, &InferencePass::cache_type,
+  table.add_inner("cache_dtype", &Plan::cache, &CachePlan::type,
                   {.help = "Type of keys and values, or latents, in the cache.",
                    .advice = "fp8 halves the cache and what attention reads.",
                    .unset = "activation_dtype"});
   table.add_inner(
-      "cache_split", &Plan::pass, &InferencePass::cache_split,
+      "cache_split", &Plan::cache, &CachePlan::split,
       {.help = "How the tensor group divides the cache of requests that generate. heads: each "
                "chip has some key-value heads of all; requests: all heads of some, so that "
                "queries and results travel by an all-to-all each.",
@@ -92,14 +92,15 @@ void add_experts_of_pass(Table& table) {
                 "it.",
        .unset = "dtype"});
   table.add_inner(
-      "expert_spread", &Plan::pass, &InferencePass::expert_spread, Limits::between(1, 10'000),
+      "expert_spread", &Plan::pass_experts, &PassExperts::spread, Limits::between(1, 10'000),
       {.help = "How many times as often as the least popular expert the most popular one is "
                "chosen. Logarithms of the chances in between are evenly spaced.",
        .advice = "More than 1 lets few tokens visit fewer experts, whose weights are read. "
                  "Experts of published models are 5 to 20 apart.",
        .rules = "Needs inference and a model with experts."});
   table.add_inner(
-      "ffn_chips", &Plan::pass, &InferencePass::ffn_chips, Limits::between(1, kMostRanks).or_zero(),
+      "ffn_chips", &Plan::pass_experts, &PassExperts::chips,
+      Limits::between(1, kMostRanks).or_zero(),
       {.help =
            "Chips that hold the routed experts and nothing else, behind those of tp x dp, which "
            "do all other work (attention-FFN disaggregation: MegaScale-Infer, Step-3).",

@@ -55,7 +55,7 @@ void add_kernels(Table& table) {
        .advice = "true for software that fuses norms and rotations alone (PaddleNLP).",
        .rules = "A gated MLP; not with eager_elementwise, which has it."});
   table.add_inner(
-      "loss", &Plan::kernels, &KernelChoices::loss,
+      "loss", &Plan::loss, &LossChoices::kernels,
       {.help = "Kernels of the cross entropy. fused: fp32 in registers only. in_place: one "
                "fp32 copy of the logits (Megatron-LM). separate: up to three copies, four "
                "over a tensor group (PyTorch, not compiled). chunked: with the head, some "
@@ -286,14 +286,14 @@ void add_buffers(Table& table) {
                  "gradient of its input by itself there, which is not modelled.",
        .rules = "Needs tp above 1; not with sequence_parallel."});
   table.add_inner(
-      "hold_logits", &Plan::buffers, &Buffers::hold_logits,
+      "hold_logits", &Plan::loss, &LossChoices::hold_logits,
       {.help = "The logits' fp32 copy stays in memory until the loss has run backward, as a "
                "trainer leaves it that still refers to what the model returned.",
        .advice = "Turn it on to reproduce the memory of such software: 4 bytes a logit more, "
                  "and 2 less that were kept for the rounded ones.",
        .rules = "Needs loss separate or in_place."});
   table.add_inner(
-      "metric_losses", &Plan::buffers, &Buffers::metric_losses, Limits::between(0, kMostMetrics),
+      "metric_losses", &Plan::loss, &LossChoices::metric_losses, Limits::between(0, kMostMetrics),
       {.help = "Cross entropies that the trainer computes from the logits of each "
                "micro-batch beside the loss, for figures that it logs.",
        .advice = "2 for Composer (LanguageCrossEntropy and LanguagePerplexity). Each makes "

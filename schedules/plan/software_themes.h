@@ -1,6 +1,7 @@
 // What runs a plan, by themes: the kernels, copies, messages and launches that a training software
-// brings. software_fields.cc says what each key does and when to change it, and is where a new key
-// is declared.
+// brings. Those that layers are built from stand in workload/ (kernel_choices.h, narrow_types.h).
+// software_fields.cc says what each key does and when to change it, and is where a new key is
+// declared.
 
 #pragma once
 
@@ -9,9 +10,8 @@
 #include <string_view>
 
 #include "sim/base/units.h"
-#include "sim/chips/chip_spec.h"
-#include "sim/chips/kernel.h"
-#include "workload/layers.h"
+#include "workload/kernel_choices.h"
+#include "workload/narrow_types.h"
 
 namespace stepsim {
 
@@ -23,34 +23,6 @@ enum class CudaGraphs : std::uint8_t {
 };
 inline constexpr std::size_t kCudaGraphs = 3;
 std::string_view name_of(CudaGraphs graphs);  // "blocks"
-
-// KernelChoices are the kernels that run a layer.
-struct KernelChoices {
-  bool fused_attention = true;
-  std::optional<AttentionLibrary> attention_library;  // unset: the chip's usual one
-  bool fused_elementwise = true;
-  bool eager_elementwise = false;
-  bool eager_gate = false;  // the activation of a gated MLP and its product alone are so
-  LossKernels loss = LossKernels::kFused;
-  bool grouped_experts = true;
-  bool sort_copies = false;
-  bool mask_dispatch = false;
-  std::int64_t sm_margin = 0;  // units of the chip that kernels leave to communication
-};
-
-// NarrowTypes says what becomes of operands with fewer bits than 16.
-struct NarrowTypes {
-  std::optional<std::int64_t> scale_block;  // values that share an fp32 scale; unset: a tensor
-  bool scale_rows = false;                  // a scale a row
-  bool current_scaling = false;
-  bool gather_narrow = false;
-  bool round_weights = false;
-  bool keep_narrow_weights = false;
-  std::optional<DataType> activation_input_type;
-  std::optional<std::int64_t> attention_result_bits;  // unset: the activations' type
-  bool transpose_weights = false;
-  bool transpose_operands = false;
-};
 
 // TensorPieces says what tensor ranks send in pieces, beside the matmuls that need them.
 struct TensorPieces {
@@ -75,8 +47,6 @@ struct Buffers {
   bool shared_master = false;  // FSDP: the divided fp32 weights are the master weights
   bool fsdp_copies = false;    // into and out of the buffers of its collectives
   bool copy_inputs = false;  // each matmul that tensor ranks divide by columns has its input's copy
-  bool hold_logits = false;  // their fp32 copy stays until the loss has run backward
-  std::int64_t metric_losses = 0;  // cross entropies beside the loss, for figures that are logged
   bool gradient_placeholders = false;
 };
 

@@ -9,7 +9,7 @@
 
 namespace stepsim {
 Bytes cache_of_token(const ModelSpec& model, const ParallelPlan& plan) {
-  const bool by_request = plan.pass.cache_split == CacheSplit::kRequests;
+  const bool by_request = plan.cache.split == CacheSplit::kRequests;
   const std::int64_t parts = by_request ? plan.mesh.tp : 1;
   Bytes most;
   std::int64_t layer = 0;

@@ -77,7 +77,6 @@ enum class AttentionLibrary : std::uint8_t {
 inline constexpr std::size_t kAttentionLibraries = 6;
 std::string_view name_of(AttentionLibrary library);  // "flash2"
 
-// Kernels are compared and deduplicated by value.
 // What a kernel is for, where somebody asks.
 enum class KernelUse : std::uint8_t {
   kOther,
@@ -85,9 +84,12 @@ enum class KernelUse : std::uint8_t {
   kRoundInput,     // of a matmul
   kRoundGradient,  // of a matmul's result
   kRoundWeight,
+  kWiden,  // makes wide again what was kept narrow
   kChooseExperts,
+  kChoiceGradient,  // of the weights that a token has for its experts
 };
 
+// Kernels are compared and deduplicated by value.
 struct Kernel {
   std::string_view name;  // a string literal: "qkv_projection"
   KernelKind kind = KernelKind::kElementwise;

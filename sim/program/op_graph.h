@@ -146,6 +146,7 @@ struct OpLabel {
   std::optional<std::int32_t> layer{};
   std::optional<std::int32_t> microbatch{};
   std::optional<std::uint32_t> pass{};  // OpGraph::names
+  std::uint8_t part = 0;  // a number of whoever makes the graph: what the op is of its step
 };
 
 struct Op {

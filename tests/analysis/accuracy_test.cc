@@ -830,7 +830,7 @@ TEST(TrainingRunTest, ARowBecomesAnExperiment) {
   EXPECT_EQ(
       model.latent,
       (LatentSpec{.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128}));
-  EXPECT_EQ(model.head_dim, 192);
+  EXPECT_EQ(model.attention.head_dim, 192);
   EXPECT_EQ(model.experts.first_dense, 3) << "no column says so: catalog/measured";
   EXPECT_EQ(model.experts.shared_intermediate, 2048) << "one shared expert";
   const ParallelPlan& plan = run.experiment.plan;
@@ -1037,7 +1037,7 @@ TEST(TrainingRunTest, AKnownModelNeedsNoSizes) {
   ASSERT_EQ(run.problem, "");
   EXPECT_EQ(run.experiment.model.layers, 24);
   EXPECT_EQ(run.experiment.model.hidden, 4096);
-  EXPECT_FALSE(run.experiment.model.gated_mlp);
+  EXPECT_FALSE(run.experiment.model.mlp.gated);
   EXPECT_EQ(run.assumed.front(), "sizes: those of gpt3-5b");
   EXPECT_EQ(run_of(named_run("", "", "Llama 2 7B", "")).experiment.model.layers, 32);
   EXPECT_EQ(run_of(named_run("", "", "Nemotron-340B", "")).experiment.model.hidden, 18432);
@@ -1198,7 +1198,7 @@ TEST(TrainingRunTest, VocabulariesAreThoseOfTheSoftware) {
                              const std::string& given) {
     const TrainingRun run = recipe_run(source, "mine", axes, given + ",bf16,,");
     EXPECT_EQ(run.problem, "");
-    return run.experiment.model.vocabulary;
+    return run.experiment.model.embedding.vocabulary;
   };
   EXPECT_EQ(vocabulary("vtrain_multi", "8,1,8,1,1,none", "50257"), 51'200);
   EXPECT_EQ(vocabulary("vtrain_multi", "1,1,64,1,1,none", "50257"), 50'304);

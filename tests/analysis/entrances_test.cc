@@ -48,7 +48,7 @@ Experiment experiment_of(const StackStep& step) {
                       .kind = ModelKind::kMlpStack,
                       .layers = step.layers,
                       .hidden = step.width,
-                      .intermediate = step.mlp_width};
+                      .mlp = {.width = step.mlp_width}};
   experiment.cluster = {.name = "ring", .chip = ideal_v5p({8}).chip, .topology = ring};
   experiment.plan.batch.sequence = step.tokens;
   experiment.plan.batch.global_batch = step.plan.mesh.dp * step.microbatches;

@@ -32,7 +32,7 @@ ModelSpec stack(std::int64_t layers) {
           .kind = ModelKind::kMlpStack,
           .layers = layers,
           .hidden = kWidth,
-          .intermediate = kMlpWidth};
+          .mlp = {.width = kMlpWidth}};
 }
 
 ParallelPlan plan_of(std::int64_t tp, std::int64_t dp, std::int64_t pp) {
@@ -105,10 +105,10 @@ void expect_causes_add_up(const Parts& parts, double scale) {
 }
 
 TEST(ExplainTest, EveryAccountAddsUp) {
-  ModelSpec decoder{.name = "decoder", .layers = 4, .hidden = 1024, .intermediate = 4096};
-  decoder.heads = decoder.kv_heads = 8;
-  decoder.head_dim = 128;
-  decoder.vocabulary = 32000;
+  ModelSpec decoder{.name = "decoder", .layers = 4, .hidden = 1024, .mlp = {.width = 4096}};
+  decoder.attention.heads = decoder.attention.kv_heads = 8;
+  decoder.attention.head_dim = 128;
+  decoder.embedding.vocabulary = 32000;
   for (const ModelSpec& model : {stack(4), decoder}) {
     for (const int zero : {0, 1, 3}) {
       ParallelPlan plan = plan_of(2, 2, 2);
@@ -133,15 +133,15 @@ TEST(ExplainTest, EveryAccountAddsUp) {
 }
 
 TEST(ExplainTest, PassesWithExpertsOnTheirOwnChipsAddUp) {
-  ModelSpec model{.name = "experts", .layers = 4, .hidden = 1024, .intermediate = 4096};
-  model.heads = model.kv_heads = 8;
-  model.head_dim = 128;
-  model.vocabulary = 32000;
+  ModelSpec model{.name = "experts", .layers = 4, .hidden = 1024, .mlp = {.width = 4096}};
+  model.attention.heads = model.attention.kv_heads = 8;
+  model.attention.head_dim = 128;
+  model.embedding.vocabulary = 32000;
   model.experts = {.routed = 8, .per_token = 2, .intermediate = 8192};
   ParallelPlan plan;
   plan.pass.inference = Inference::kDecode;
   plan.tensor.sequence_parallel = false;
-  plan.mesh.dp = plan.pass.ffn_chips = 4;
+  plan.mesh.dp = plan.pass_experts.chips = 4;
   plan.pass.pass_microbatches = 2;
   plan.batch.global_batch = 64;
   plan.pass.context = 256;
@@ -323,11 +323,11 @@ TEST(ExplainTest, SaysWhatALineAndItsTripsCost) {
 }
 
 ModelSpec small_decoder() {
-  ModelSpec decoder{.name = "decoder", .layers = 4, .hidden = 1024, .intermediate = 4096};
-  decoder.heads = 8;
-  decoder.kv_heads = 2;
-  decoder.head_dim = 128;
-  decoder.vocabulary = 32000;
+  ModelSpec decoder{.name = "decoder", .layers = 4, .hidden = 1024, .mlp = {.width = 4096}};
+  decoder.attention.heads = 8;
+  decoder.attention.kv_heads = 2;
+  decoder.attention.head_dim = 128;
+  decoder.embedding.vocabulary = 32000;
   return decoder;
 }
 
@@ -382,7 +382,7 @@ TEST(ExplainTest, OnlyACausalRingNeedsTwiceTheTokensToHideItsRotation) {
   plan.tensor.cp_mode = ContextMode::kRing;
   ModelSpec model = small_decoder();
   for (const bool causal : {true, false}) {
-    model.causal = causal;
+    model.attention.causal = causal;
     const Explanation explanation = explanation_of(model, plan, one_node(2, 100_GBps));
     EXPECT_EQ(limit_of(explanation, "E23").limit, causal ? 5000 : 2500);
   }

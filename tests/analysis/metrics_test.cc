@@ -17,11 +17,11 @@ Experiment experiment() {
   Experiment experiment;
   experiment.model.layers = 2;
   experiment.model.hidden = 8;
-  experiment.model.intermediate = 16;
-  experiment.model.heads = 2;
-  experiment.model.kv_heads = 2;
-  experiment.model.head_dim = 4;
-  experiment.model.vocabulary = 32;
+  experiment.model.mlp.width = 16;
+  experiment.model.attention.heads = 2;
+  experiment.model.attention.kv_heads = 2;
+  experiment.model.attention.head_dim = 4;
+  experiment.model.embedding.vocabulary = 32;
   experiment.plan.mesh.tp = 2;
   experiment.plan.mesh.pp = 2;
   experiment.plan.batch.global_batch = 4;

@@ -260,9 +260,9 @@ TEST(PlanWordsTest, SoftwareOfASource) {
   };
   EXPECT_FALSE(assumes_none("x-sft-full-8,64,1,no,prime-rl,2026-01-15"));
   EXPECT_EQ(
-      run_with(columns, "x-sft-full-8,64,1,no,prime-rl,2026-01-15").experiment.plan.kernels.loss,
+      run_with(columns, "x-sft-full-8,64,1,no,prime-rl,2026-01-15").experiment.plan.loss.kernels,
       LossKernels::kSeparate);
-  EXPECT_EQ(run_with(columns, "x,64,1,no,prime-rl,").experiment.plan.kernels.loss,
+  EXPECT_EQ(run_with(columns, "x,64,1,no,prime-rl,").experiment.plan.loss.kernels,
             LossKernels::kFused);
   EXPECT_TRUE(assumes_none("x-sft-full-8,64,1,no,something else,"));
   // NeMo 25 transposes on Hopper.

@@ -163,8 +163,10 @@ TEST(CatalogModelsTest, KernelsAddUpToTheModelFlops) {
 
 TEST(CatalogModelsTest, TensorAndSequenceParallelismDivideTheFlops) {
   for (const ModelSpec& model : every_model()) {
-    if (model.heads % 8 != 0 || model.kv_heads % 8 != 0 || model.vocabulary % 8 != 0) continue;
-    if (model.local.kv_heads % 8 != 0 || model.query_rank > 0) continue;
+    if (model.attention.heads % 8 != 0 || model.attention.kv_heads % 8 != 0 ||
+        model.embedding.vocabulary % 8 != 0)
+      continue;
+    if (model.local.kv_heads % 8 != 0 || model.attention.query_rank > 0) continue;
     // Groups of a state and indexers are on every tensor rank.
     if (model.state.groups % 8 != 0 || model.state.rank > 0 || model.indexer.heads > 0) continue;
     const Work all = work_of(build_layers(model, {.sequence_length = 2048}));

@@ -42,14 +42,14 @@ Ring ring_of(const Experiment& experiment, const Cluster& cluster, std::int64_t 
   const std::vector<LayerOp>& ops = layers.blocks.front().ops;
   const LayerOp& attention = *std::ranges::find(ops, "attention", text_of_op);
   Ring ring;
-  for (const std::vector<Kernel>& kernels : attention.parts) {
+  for (const std::vector<Kernel>& kernels : attention.pass.parts) {
     Duration sum;
     for (const Kernel& kernel : kernels) sum += time_of(kernel, cluster.chip).total;
     ring.parts.push_back(to_seconds(sum));
   }
   std::vector<LinkId> links;
   ring.hop = to_seconds(route_of(cluster, 0, 8, links)) +
-             static_cast<double>(attention.handed_round.value()) / 50e9;
+             static_cast<double>(attention.pass.handed_round.value()) / 50e9;
   return ring;
 }
 

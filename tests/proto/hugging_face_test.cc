@@ -29,17 +29,17 @@ TEST_F(HuggingFaceTest, ReadsLlama) {
     "rope_scaling": null, "tie_word_embeddings": true, "attention_bias": true})");
   EXPECT_EQ(model.layers, 32);
   EXPECT_EQ(model.hidden, 4096);
-  EXPECT_EQ(model.intermediate, 14336);
-  EXPECT_EQ(model.heads, 32);
-  EXPECT_EQ(model.kv_heads, 8);
-  EXPECT_EQ(model.head_dim, 128) << "hidden_size / num_attention_heads";
-  EXPECT_EQ(model.vocabulary, 128256);
-  EXPECT_EQ(model.learned_positions, 0);
-  EXPECT_TRUE(model.gated_mlp);
-  EXPECT_TRUE(model.tied_embeddings);
-  EXPECT_TRUE(model.attention_bias);
-  EXPECT_FALSE(model.mlp_bias);
-  EXPECT_EQ(model.norm, NormKind::kRms);
+  EXPECT_EQ(model.mlp.width, 14336);
+  EXPECT_EQ(model.attention.heads, 32);
+  EXPECT_EQ(model.attention.kv_heads, 8);
+  EXPECT_EQ(model.attention.head_dim, 128) << "hidden_size / num_attention_heads";
+  EXPECT_EQ(model.embedding.vocabulary, 128256);
+  EXPECT_EQ(model.embedding.learned_positions, 0);
+  EXPECT_TRUE(model.mlp.gated);
+  EXPECT_TRUE(model.embedding.tied);
+  EXPECT_TRUE(model.attention.bias);
+  EXPECT_FALSE(model.mlp.bias);
+  EXPECT_EQ(model.norms.kind, NormKind::kRms);
 }
 
 TEST_F(HuggingFaceTest, AConfigurationIsAnObjectThatNamesItsType) {
@@ -59,16 +59,16 @@ TEST_F(HuggingFaceTest, NullMeansAbsent) {
     "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 2,
     "num_attention_heads": 8, "num_key_value_heads": null, "head_dim": null,
     "tie_word_embeddings": null})");
-  EXPECT_EQ(model.kv_heads, 8) << "as many as heads";
-  EXPECT_EQ(model.head_dim, 64);
-  EXPECT_FALSE(model.tied_embeddings);
+  EXPECT_EQ(model.attention.kv_heads, 8) << "as many as heads";
+  EXPECT_EQ(model.attention.head_dim, 64);
+  EXPECT_FALSE(model.embedding.tied);
 }
 
 TEST_F(HuggingFaceTest, HeadDimNeedNotBeHiddenOverHeads) {
   const ModelSpec model = model_of(R"({"model_type": "llama", "vocab_size": 1000,
     "hidden_size": 500, "intermediate_size": 1024, "num_hidden_layers": 2,
     "num_attention_heads": 8, "head_dim": 128})");
-  EXPECT_EQ(model.head_dim, 128);
+  EXPECT_EQ(model.attention.head_dim, 128);
 }
 
 TEST_F(HuggingFaceTest, ReadsGpt2) {
@@ -76,15 +76,15 @@ TEST_F(HuggingFaceTest, ReadsGpt2) {
     "n_head": 12, "n_layer": 12, "n_positions": 1024, "n_inner": null})");
   EXPECT_EQ(model.layers, 12);
   EXPECT_EQ(model.hidden, 768);
-  EXPECT_EQ(model.intermediate, 3072) << "4 x n_embd";
-  EXPECT_EQ(model.kv_heads, 12);
-  EXPECT_EQ(model.head_dim, 64);
-  EXPECT_EQ(model.learned_positions, 1024);
-  EXPECT_FALSE(model.gated_mlp);
-  EXPECT_TRUE(model.tied_embeddings);
-  EXPECT_TRUE(model.attention_bias);
-  EXPECT_TRUE(model.mlp_bias);
-  EXPECT_EQ(model.norm, NormKind::kLayer);
+  EXPECT_EQ(model.mlp.width, 3072) << "4 x n_embd";
+  EXPECT_EQ(model.attention.kv_heads, 12);
+  EXPECT_EQ(model.attention.head_dim, 64);
+  EXPECT_EQ(model.embedding.learned_positions, 1024);
+  EXPECT_FALSE(model.mlp.gated);
+  EXPECT_TRUE(model.embedding.tied);
+  EXPECT_TRUE(model.attention.bias);
+  EXPECT_TRUE(model.mlp.bias);
+  EXPECT_EQ(model.norms.kind, NormKind::kLayer);
   // GPT-2 small has 124,439,808 parameters (the safetensors file of openai-community/gpt2).
   EXPECT_EQ(parameter_count(model), 124'439'808);
 }
@@ -114,7 +114,7 @@ TEST_F(HuggingFaceTest, AFamilyThatRenamesAnotherIsReadAsThat) {
   ExperimentSource source = from_flags(config, "dgx-h100-8", kPlan);
   source.overrides = {"model.as=llama"};
   const ModelSpec model = load_experiment(source).model;
-  EXPECT_EQ(model.head_dim, 64);
+  EXPECT_EQ(model.attention.head_dim, 64);
   EXPECT_EQ(model.note, "read as llama, is copycat");
   source.overrides = {"model.as=lama"};
   EXPECT_EQ(problems_of(source).size(), 1U);
@@ -161,7 +161,7 @@ TEST_F(HuggingFaceTest, TheTextOfAModelWithPicturesCounts) {
     "text_config": {"model_type": "mistral", "vocab_size": 1000, "hidden_size": 512,
     "intermediate_size": 1024, "num_hidden_layers": 2, "num_attention_heads": 8}})");
   EXPECT_EQ(model.layers, 2);
-  EXPECT_TRUE(model.tied_embeddings) << "a key outside the text's";
+  EXPECT_TRUE(model.embedding.tied) << "a key outside the text's";
   EXPECT_EQ(model.note,
             "its vision part is not counted; num_key_value_heads, sliding_window are those of its "
             "class");
@@ -202,7 +202,7 @@ TEST_F(HuggingFaceTest, ReadsPatternsOfBranches) {
                                    sizes + "}");
   EXPECT_EQ(model.mixer_pattern, "S-G-");
   EXPECT_EQ(model.mlp_pattern, "-D-D");
-  EXPECT_FALSE(model.gated_mlp);
+  EXPECT_FALSE(model.mlp.gated);
   EXPECT_EQ(problems_with(R"({"model_type": "nemotron_h", "num_hidden_layers": 3,
     "hybrid_override_pattern": "M-X", )" +
                           sizes + "}"),
@@ -249,7 +249,7 @@ TEST_F(HuggingFaceTest, ReadsMistral) {
   const ModelSpec model = model_of(R"({"model_type": "mistral", "vocab_size": 32000,
     "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
     "num_attention_heads": 32, "num_key_value_heads": 8, "sliding_window": 4096})");
-  EXPECT_EQ(model.window, 4096);
+  EXPECT_EQ(model.attention.window, 4096);
   EXPECT_TRUE(kind_of(model, 0).mixer == Mixer::kLocal &&
               kind_of(model, 31).mixer == Mixer::kLocal);
   EXPECT_EQ(parameter_count(model), 7'241'732'096);
@@ -260,9 +260,9 @@ TEST_F(HuggingFaceTest, ReadsQwen2WithItsBiases) {
     "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28,
     "num_attention_heads": 28, "num_key_value_heads": 4, "max_window_layers": 28,
     "sliding_window": 131072, "use_sliding_window": false, "tie_word_embeddings": false})");
-  EXPECT_TRUE(model.qkv_bias);
-  EXPECT_FALSE(model.attention_bias);
-  EXPECT_EQ(model.window, 0);
+  EXPECT_TRUE(model.attention.qkv_bias);
+  EXPECT_FALSE(model.attention.bias);
+  EXPECT_EQ(model.attention.window, 0);
   EXPECT_EQ(parameter_count(model), 7'615'616'512);
 }
 
@@ -272,7 +272,7 @@ TEST_F(HuggingFaceTest, QwenHasItsWindowInTheLastLayers) {
       "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4,
       "num_attention_heads": 8, "max_window_layers": 3, "sliding_window": 64,
       "use_sliding_window": true})");
-    EXPECT_EQ(model.window, 64) << type;
+    EXPECT_EQ(model.attention.window, 64) << type;
     EXPECT_EQ(model.mixer_pattern, "GGGL") << type;
   }
 }
@@ -282,7 +282,7 @@ TEST_F(HuggingFaceTest, ReadsQwen3) {
     "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 36, "head_dim": 128,
     "num_attention_heads": 32, "num_key_value_heads": 8, "attention_bias": false,
     "tie_word_embeddings": false, "use_sliding_window": false, "max_window_layers": 36})");
-  EXPECT_TRUE(model.qk_norm);
+  EXPECT_TRUE(model.attention.qk_norm);
   EXPECT_EQ(parameter_count(model), 8'190'735'360);
 }
 
@@ -292,9 +292,9 @@ TEST_F(HuggingFaceTest, ReadsQwen3WithExperts) {
     "num_hidden_layers": 48, "num_attention_heads": 32, "num_key_value_heads": 4,
     "num_local_experts": 128, "num_experts_per_tok": 8, "decoder_sparse_step": 1,
     "mlp_only_layers": []})");
-  EXPECT_EQ(model.head_dim, 128) << "of every qwen3";
+  EXPECT_EQ(model.attention.head_dim, 128) << "of every qwen3";
   EXPECT_EQ(model.experts.routed, 128) << "the newer spelling";
-  EXPECT_EQ(model.intermediate, 768) << "no layer has the other";
+  EXPECT_EQ(model.mlp.width, 768) << "no layer has the other";
   EXPECT_EQ(parameter_count(model), 30'532'122'624);
 }
 
@@ -303,7 +303,7 @@ TEST_F(HuggingFaceTest, Qwen3CanHaveDenseLayers) {
     "hidden_size": 512, "intermediate_size": 6144, "moe_intermediate_size": 768,
     "num_hidden_layers": 6, "num_attention_heads": 8, "num_experts": 8, "num_experts_per_tok": 2,
     "decoder_sparse_step": 2, "mlp_only_layers": [0, 1]})");
-  EXPECT_EQ(model.intermediate, 6144);
+  EXPECT_EQ(model.mlp.width, 6144);
   std::string mlps;
   for (std::int64_t layer = 0; layer < 6; ++layer) {
     mlps += kind_of(model, layer).mlp == MlpKind::kExperts ? 'E' : 'D';
@@ -345,7 +345,7 @@ TEST_F(HuggingFaceTest, ReadsPhi3) {
   const ModelSpec model = model_of(R"({"model_type": "phi3", "vocab_size": 32064,
     "hidden_size": 3072, "intermediate_size": 8192, "num_hidden_layers": 32,
     "num_attention_heads": 32, "num_key_value_heads": 32, "sliding_window": 2047})");
-  EXPECT_EQ(model.window, 2047);
+  EXPECT_EQ(model.attention.window, 2047);
   EXPECT_EQ(parameter_count(model), 3'821'079'552);
 }
 
@@ -354,7 +354,7 @@ TEST_F(HuggingFaceTest, ReadsStarcoder2) {
     "hidden_size": 4608, "intermediate_size": 18432, "num_hidden_layers": 32,
     "num_attention_heads": 36, "num_key_value_heads": 4, "use_bias": true,
     "sliding_window": 4096})");
-  EXPECT_FALSE(model.gated_mlp);
+  EXPECT_FALSE(model.mlp.gated);
   EXPECT_EQ(parameter_count(model), 7'173'923'840);
 }
 
@@ -366,7 +366,7 @@ TEST_F(HuggingFaceTest, ReadsDeepSeek) {
     "q_lora_rank": null, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
     "v_head_dim": 128, "head_dim": 64, "n_routed_experts": 64, "n_shared_experts": 2,
     "num_experts_per_tok": 6, "first_k_dense_replace": 1, "moe_layer_freq": 1})");
-  EXPECT_EQ(model.head_dim, 192);
+  EXPECT_EQ(model.attention.head_dim, 192);
   EXPECT_EQ(model.latent.q_rank, 0);
   EXPECT_EQ(model.experts.shared_intermediate, 2816);
   EXPECT_EQ(model.experts.first_dense, 1);
@@ -379,7 +379,7 @@ TEST_F(HuggingFaceTest, ReadsGemma2And3) {
     "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 256,
     "sliding_window": 4096})");
   EXPECT_EQ(two.mixer_pattern, "LG");
-  EXPECT_TRUE(two.post_norms && two.tied_embeddings);
+  EXPECT_TRUE(two.norms.post && two.embedding.tied);
   EXPECT_EQ(parameter_count(two), 9'241'705'984);
   // The text part of gemma-3-27b, as its file gives it.
   const ModelSpec three = model_of(R"({"model_type": "gemma3", "vision_config": {},
@@ -387,8 +387,8 @@ TEST_F(HuggingFaceTest, ReadsGemma2And3) {
     "num_hidden_layers": 62, "num_attention_heads": 32, "num_key_value_heads": 16, "head_dim": 128,
     "sliding_window": 1024}})");
   EXPECT_EQ(three.mixer_pattern, "LLLLLG");
-  EXPECT_EQ(three.vocabulary, 262'208);
-  EXPECT_TRUE(three.qk_norm);
+  EXPECT_EQ(three.embedding.vocabulary, 262'208);
+  EXPECT_TRUE(three.attention.qk_norm);
   EXPECT_EQ(parameter_count(three), 27'009'346'304);
 }
 
@@ -399,7 +399,7 @@ TEST_F(HuggingFaceTest, ReadsGptOss) {
     "experts_per_token": 4, "num_experts_per_tok": 4, "sliding_window": 128,
     "layer_types": ["sliding_attention", "full_attention", "full_attention", "full_attention"]})");
   EXPECT_EQ(model.mixer_pattern, "LGGG");
-  EXPECT_TRUE(model.attention_sinks && model.attention_bias && model.mlp_bias);
+  EXPECT_TRUE(model.attention.sinks && model.attention.bias && model.mlp.bias);
   EXPECT_TRUE(model.experts.router_bias);
 }
 
@@ -415,8 +415,8 @@ TEST_F(HuggingFaceTest, LayerTypesMustBeThoseOfTheLayers) {
 TEST_F(HuggingFaceTest, ReadsBloom) {
   const ModelSpec model = model_of(R"({"model_type": "bloom", "vocab_size": 250880,
     "hidden_size": 1024, "n_layer": 24, "n_head": 16, "hidden_dropout": 0.0})");
-  EXPECT_FALSE(model.rotary);
-  EXPECT_TRUE(model.embedding_norm);
+  EXPECT_FALSE(model.attention.rotary);
+  EXPECT_TRUE(model.norms.embedding);
   EXPECT_EQ(parameter_count(model), 559'214'592);
 }
 
@@ -474,12 +474,12 @@ TEST_F(HuggingFaceTest, PositionsAreThoseThatTokensTake) {
            more + "}";
   };
   const ModelSpec bert = model_of(config("bert", R"("max_position_embeddings": 512)"));
-  EXPECT_EQ(bert.learned_positions, 512);
-  EXPECT_EQ(bert.extra_rows, 2);
+  EXPECT_EQ(bert.embedding.learned_positions, 512);
+  EXPECT_EQ(bert.embedding.extra_rows, 2);
   const ModelSpec roberta =
       model_of(config("roberta", R"("max_position_embeddings": 514, "type_vocab_size": 1)"));
-  EXPECT_EQ(roberta.learned_positions, 512);
-  EXPECT_EQ(roberta.extra_rows, 3);
+  EXPECT_EQ(roberta.embedding.learned_positions, 512);
+  EXPECT_EQ(roberta.embedding.extra_rows, 3);
   const std::string file =
       write("config.json", config("bert", R"("max_position_embeddings": 512)"));
   EXPECT_EQ(problems_of(from_flags(file, "dgx-h100-8", "dp=8,global-batch=8,sequence=514")).size(),
@@ -505,7 +505,7 @@ TEST_F(HuggingFaceTest, Qwen3NextCanHaveDenseLayers) {
     "num_experts_per_tok": 2, "moe_intermediate_size": 64, "shared_expert_intermediate_size": 64,
     "mlp_only_layers": [1]})");
   EXPECT_EQ(model.mlp_pattern, "EDEE");
-  EXPECT_EQ(model.intermediate, 1024);
+  EXPECT_EQ(model.mlp.width, 1024);
 }
 
 // Nemotron Super: layers differ in the width of their MLP; a layer without anything is none.
@@ -522,9 +522,9 @@ TEST_F(HuggingFaceTest, LayersMayDifferInWidth) {
       block(R"("no_op": true)", R"("no_op": true)") + "]}");
   EXPECT_EQ(model.layers, 2);
   EXPECT_EQ(model.mixer_pattern, "G-");
-  EXPECT_EQ(model.mlp_widths, (std::vector<std::int64_t>{1024, 512}));
-  EXPECT_EQ(model.intermediate, 1024);
-  EXPECT_EQ(model.kv_heads, 2);
+  EXPECT_EQ(model.mlp.widths, (std::vector<std::int64_t>{1024, 512}));
+  EXPECT_EQ(model.mlp.width, 1024);
+  EXPECT_EQ(model.attention.kv_heads, 2);
   const std::int64_t attention = 512 * (512 + 2 * 128) + 512 * 512 + 512;
   const std::int64_t mlps = 3 * 512 * (1024 + 512) + 2 * 512;
   EXPECT_EQ(parameter_count(model), attention + mlps + 2 * 1000 * 512 + 512);

@@ -64,9 +64,9 @@ constexpr const char* kJson = R"({
 void expect_small(const Experiment& experiment) {
   EXPECT_EQ(experiment.name, "small");
   EXPECT_EQ(experiment.model.layers, 4);
-  EXPECT_EQ(experiment.model.kv_heads, 8) << "as many as heads unless given";
-  EXPECT_EQ(experiment.model.head_dim, 64) << "hidden / heads unless given";
-  EXPECT_EQ(experiment.model.norm, NormKind::kLayer);
+  EXPECT_EQ(experiment.model.attention.kv_heads, 8) << "as many as heads unless given";
+  EXPECT_EQ(experiment.model.attention.head_dim, 64) << "hidden / heads unless given";
+  EXPECT_EQ(experiment.model.norms.kind, NormKind::kLayer);
   const ChipSpec& chip = experiment.cluster.chip;
   EXPECT_EQ(chip.peak_of(DataType::kBf16), 100_TFLOPS);
   EXPECT_EQ(chip.peak_of(DataType::kFp32), 10_TFLOPS);
@@ -272,13 +272,13 @@ TEST_F(LoadExperimentTest, APlanMayNameItsSoftware) {
   source = with_keys(source, "software=torchtitan-2025.03,zero=3");
   Experiment experiment = load_experiment(source);
   EXPECT_EQ(experiment.plan.software, "torchtitan-2025.03");
-  EXPECT_EQ(experiment.plan.kernels.loss, LossKernels::kSeparate);
+  EXPECT_EQ(experiment.plan.loss.kernels, LossKernels::kSeparate);
   EXPECT_TRUE(experiment.plan.buffers.shared_master);
   EXPECT_EQ(experiment.plan.kernels.attention_library, AttentionLibrary::kFlash2);
 
   source.software += ",loss=fused,attention_library=cudnn";
   experiment = load_experiment(source);
-  EXPECT_EQ(experiment.plan.kernels.loss, LossKernels::kFused) << "what is given goes first";
+  EXPECT_EQ(experiment.plan.loss.kernels, LossKernels::kFused) << "what is given goes first";
   EXPECT_EQ(experiment.plan.kernels.attention_library, AttentionLibrary::kCudnn);
 
   source = with_keys(source, "software=megatron-core-simumax");

@@ -54,12 +54,13 @@ double kept(const Configuration& configuration, const Saving& saving) {
                                                       .sequence_length = 2048,
                                                       .tensor = kTensor,
                                                       .sequence_parallel = saving.sequence_parallel,
-                                                      .fused_attention = false})
+                                                      .kernels = {.fused_attention = false}})
           .block(0);
-  if (saving.full) return static_cast<double>(layer.ops.front().saved.value());
+  if (saving.full) return static_cast<double>(layer.ops.front().saved.total.value());
   ParallelPlan plan;
   if (saving.selective) plan.recomputing.kind = Recompute::kSelective;
-  return static_cast<double>(kept(recomputed_ops(layer, plan)).value());
+  return static_cast<double>(
+      kept(recomputed_ops(layer, plan.recomputing, plan.mesh, plan.tensor.cp_mode)).value());
 }
 
 // Returns the peak activations of the first stage, in units of one layer's.

@@ -13,7 +13,7 @@ TEST(MlpStackTextTest, IsAModel) {
   const ModelSpec model = load_model("mlp-stack:D=8192,F=32768,layers=32");
   EXPECT_EQ(model.kind, ModelKind::kMlpStack);
   EXPECT_EQ(model.hidden, 8192);
-  EXPECT_EQ(model.intermediate, 32768);
+  EXPECT_EQ(model.mlp.width, 32768);
   EXPECT_EQ(model.layers, 32);
   EXPECT_EQ(model.name, "mlp-stack:D=8192,F=32768,layers=32");
 }

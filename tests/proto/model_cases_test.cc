@@ -47,17 +47,15 @@ ModelSpec made_up(std::int64_t layers, std::int64_t hidden, std::int64_t interme
   return {.name = "made up",
           .layers = layers,
           .hidden = hidden,
-          .intermediate = intermediate,
-          .heads = heads,
-          .kv_heads = kv_heads,
-          .head_dim = head_dim,
-          .vocabulary = vocabulary};
+          .attention = {.heads = heads, .kv_heads = kv_heads, .head_dim = head_dim},
+          .mlp = {.width = intermediate},
+          .embedding = {.vocabulary = vocabulary}};
 }
 
 double parameters_of(const ModelSpec& model, const std::function<bool(const LayerOp&)>& counts) {
   std::int64_t sum = 0;
   for (const LayerOp& op : build_layers(model, {.sequence_length = 1}).block(0).ops) {
-    if (counts(op)) sum += op.parameters;
+    if (counts(op)) sum += op.parameters.own;
   }
   return number(model.layers * sum);
 }
@@ -68,7 +66,7 @@ bool is_named(const LayerOp& op, std::initializer_list<std::string_view> names) 
 
 // Counts matrices only, because the documents leave norms out.
 double matrices(const ModelSpec& model) {
-  const std::int64_t table = model.tied_embeddings ? 0 : model.vocabulary * model.hidden;
+  const std::int64_t table = model.embedding.tied ? 0 : model.embedding.vocabulary * model.hidden;
   return number(matmul_parameter_count(model) + table);
 }
 
@@ -110,7 +108,7 @@ double kept(const ModelSpec& model, std::int64_t tokens,
   const std::int64_t s = 1024;
   Bytes sum;
   for (const LayerOp& op : build_layers(model, {.sequence_length = s}).block(0).ops) {
-    if (counts(op)) sum += op.saved - op.saved_inside;
+    if (counts(op)) sum += op.saved.total - op.saved.inside;
   }
   return number(model.layers) * number(sum.value()) * number(tokens) / number(s);
 }
@@ -132,17 +130,18 @@ ModelSpec book_model() {
 // One layer of GPT-3's kind with h = 8192, a = 64 and s = 4096, not fused, with dropout.
 double korthikanti(std::int64_t tensor, bool sequence_parallel, bool selective) {
   ModelSpec model = made_up(1, 8192, 32'768, 64, 64, 128, 51'200);
-  model.learned_positions = 4096;
-  model.gated_mlp = false;
-  model.norm = NormKind::kLayer;
+  model.embedding.learned_positions = 4096;
+  model.mlp.gated = false;
+  model.norms.kind = NormKind::kLayer;
   model.dropout = true;
   const Layer block = build_layers(model, {.sequence_length = 4096,
                                            .tensor = tensor,
                                            .sequence_parallel = sequence_parallel,
-                                           .fused_attention = false})
+                                           .kernels = {.fused_attention = false}})
                           .block(0);
   Bytes sum;
-  for (const LayerOp& op : block.ops) sum += op.saved - (selective ? op.saved_inside : Bytes(0));
+  for (const LayerOp& op : block.ops)
+    sum += op.saved.total - (selective ? op.saved.inside : Bytes(0));
   return number(sum.value());
 }
 
@@ -218,12 +217,12 @@ const std::map<std::string, CaseByCode>& cases_by_code() {
   }();
   static const ModelSpec section7 = [] {
     ModelSpec model = made_up(64, 4096, 16'384, 32, 8, 256, 32'128);
-    model.tied_embeddings = true;
+    model.embedding.tied = true;
     return model;
   }();
   static const double deepseek = [] {
     const ModelSpec model = model_named("deepseek-v3");
-    return number(active_parameter_count(model) - model.vocabulary * model.hidden);
+    return number(active_parameter_count(model) - model.embedding.vocabulary * model.hidden);
   }();
   static const std::map<std::string, CaseByCode> cases = {
       {"D01", {[] { return matrices(llama70); }}},
@@ -244,7 +243,8 @@ const std::map<std::string, CaseByCode>& cases_by_code() {
          double sum = 0;
          for (const LayerOp& op : build_layers(q1, shard).block(0).ops) {
            // q, k, v and the output are equally large.
-           if (op.name == "attention") sum += number((op.saved - op.saved_inside).value()) / 2;
+           if (op.name == "attention")
+             sum += number((op.saved.total - op.saved.inside).value()) / 2;
          }
          return number(q1.layers) * sum / 1024;
        }}},
@@ -264,14 +264,14 @@ const std::map<std::string, CaseByCode>& cases_by_code() {
         kOwn}},
       {"D18", {[] {
          ModelSpec model = made_up(1, 4096, 16'384, 32, 32, 128, 100);
-         model.causal = false;
+         model.attention.causal = false;
          return tokens_of_equal_work(model, [](const LayerOp& op) {
            return is_named(op, {"qkv_projection", "out_projection"});
          });
        }}},
       {"D19", {[] {
          ModelSpec model = made_up(1, 8192, 32'768, 64, 64, 128, 100);
-         model.causal = false;
+         model.attention.causal = false;
          return tokens_of_equal_work(model,
                                      [](const LayerOp& op) { return op.name != "attention"; });
        }}},
@@ -354,7 +354,7 @@ const std::map<std::string, CaseByCode>& cases_by_code() {
       {"H07", {[] {
          const ModelLayers layers = build_layers(
              llama70, {.sequence_length = 1024, .tensor = 4, .sequence_parallel = true});
-         return number(layers.block(0).ops.front().saved.value()) / (2 * 8192);
+         return number(layers.block(0).ops.front().saved.total.value()) / (2 * 8192);
        }}},
       {"H08", {[] {
          double forward = 0, all = 0;

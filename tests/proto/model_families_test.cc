@@ -54,7 +54,8 @@ void run_pass(const ModelSpec& model, Inference inference, ParallelPlan plan) {
   complete_inference(model, plan);
   const std::vector<Problem> problems = check(plan, model, cluster.places);
   const auto of_the_model = std::ranges::find(problems, "inference", &Problem::field);
-  if (of_the_model != problems.end() && (!model.causal || !model.mixer_pattern.empty())) return;
+  if (of_the_model != problems.end() && (!model.attention.causal || !model.mixer_pattern.empty()))
+    return;
   ASSERT_TRUE(problems.empty()) << problems.front().field << ": " << problems.front().message;
   const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
   EXPECT_GT(simulate(graph, cluster, {}).step_time, Duration(0));

@@ -62,8 +62,8 @@ TEST(PublishedModelsTest, HaveThePublishedActiveParameters) {
     const std::string name(table.at(row, "model"));
     const ModelSpec model = load_model(name);
     const auto active = static_cast<double>(active_parameter_count(model));
-    const double tables =
-        static_cast<double>(model.vocabulary * model.hidden) * (model.tied_embeddings ? 1 : 2);
+    const double tables = static_cast<double>(model.embedding.vocabulary * model.hidden) *
+                          (model.embedding.tied ? 1 : 2);
     EXPECT_GT(active, 0.96 * said.value - said.rounded_by) << name;
     EXPECT_LT(active - tables, 1.04 * said.value + said.rounded_by) << name;
   }

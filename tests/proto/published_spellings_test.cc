@@ -54,7 +54,7 @@ TEST_F(PublishedSpellingsTest, NullIsNotLeftToTheClass) {
   const auto window = [&](const std::string& key) {
     return model_of(R"({"model_type": "llava", "text_config": {"model_type": "mistral")" + key +
                     "}}")
-        .window;
+        .attention.window;
   };
   EXPECT_EQ(window(""), 4096);
   EXPECT_EQ(window(R"(, "sliding_window": null)"), 0);
@@ -167,7 +167,7 @@ TEST_F(PublishedSpellingsTest, LatentAttentionCanBeSwitchedOff) {
       "qk_nope_head_dim": 0, "qk_rope_head_dim": 0, "use_mla": false, "v_head_dim": 0,
       "vocab_size": 129280}})");
   EXPECT_EQ(model.latent, LatentSpec{});
-  EXPECT_EQ(model.head_dim, 128);
+  EXPECT_EQ(model.attention.head_dim, 128);
 }
 
 // ERNIE with pictures: experts of the text, then those of pictures.

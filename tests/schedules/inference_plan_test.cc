@@ -96,24 +96,24 @@ TEST(InferencePlanTest, KeysOfInferenceNeedIt) {
   plan.batch.global_batch = 8;
   plan.batch.sequence = 64;
   plan.pass.context = 64;
-  plan.pass.cache_type = DataType::kFp8;
+  plan.cache.type = DataType::kFp8;
   EXPECT_EQ(problems_of(plan), (Fields{"cache_dtype", "context"}));
 }
 
 TEST(InferencePlanTest, EncodersDontGenerate) {
   ModelSpec model = small_model();
-  model.causal = false;
+  model.attention.causal = false;
   EXPECT_EQ(problems_of(decode(), model), (Fields{"context", "inference"}));
 }
 
 TEST(InferencePlanTest, CachesByRequestNeedATensorGroup) {
   ParallelPlan plan = decode();
-  plan.pass.cache_split = CacheSplit::kRequests;
+  plan.cache.split = CacheSplit::kRequests;
   EXPECT_EQ(problems_of(plan), Fields{"cache_split"});
   ParallelPlan training;
   training.batch.global_batch = 8;
   training.batch.sequence = 64;
-  training.pass.cache_split = CacheSplit::kRequests;
+  training.cache.split = CacheSplit::kRequests;
   EXPECT_EQ(problems_of(training), Fields{"cache_split"});
 }
 
@@ -128,7 +128,7 @@ TEST(InferencePlanTest, APassSendsTheStreamTwiceALayer) {
   const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
   const SimulationResult result = simulate(graph, cluster, {});
   const std::int64_t stream = 16 * model.hidden * 2;
-  const std::int64_t logits = 16 * ((model.vocabulary + 1) / 2 * 2) * 2;
+  const std::int64_t logits = 16 * ((model.embedding.vocabulary + 1) / 2 * 2) * 2;
   EXPECT_EQ(result.bytes_by_axis[static_cast<std::size_t>(Axis::kTensor)],
             Bytes(2 * (2 * model.layers + 1) * stream + logits));
   EXPECT_EQ(result.bytes_by_axis[static_cast<std::size_t>(Axis::kData)], Bytes(0));
@@ -147,7 +147,7 @@ TEST(InferencePlanTest, CachesByRequestExchangeQueriesAndResults) {
   complete_inference(model, plan);
   const Cluster cluster = one_node(2, 100_GBps);
   const auto simulated = [&](CacheSplit split) {
-    plan.pass.cache_split = split;
+    plan.cache.split = split;
     const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
     return simulate(graph, cluster, {});
   };
@@ -156,9 +156,10 @@ TEST(InferencePlanTest, CachesByRequestExchangeQueriesAndResults) {
   const auto sent = [](const SimulationResult& result) {
     return result.bytes_by_axis[static_cast<std::size_t>(Axis::kTensor)];
   };
-  const std::int64_t queries = model.heads * model.qk_dim() / 2;
-  const std::int64_t keys = model.kv_heads * (model.head_dim + model.v_dim()) / 2;
-  const std::int64_t results = model.heads * model.v_dim() / 2;
+  const std::int64_t queries = model.attention.heads * model.qk_dim() / 2;
+  const std::int64_t keys =
+      model.attention.kv_heads * (model.attention.head_dim + model.v_dim()) / 2;
+  const std::int64_t results = model.attention.heads * model.v_dim() / 2;
   EXPECT_EQ(sent(requests) - sent(heads),
             Bytes(model.layers * 16 * (queries + keys + results) * 2));
   EXPECT_EQ(requests.memory_peaks[0].by_category[static_cast<std::size_t>(MemoryCategory::kCache)],
@@ -189,7 +190,7 @@ TEST(InferencePlanTest, SequenceParallelPassesGatherAndScatter) {
   };
   const std::int64_t stream = 16 * model.hidden * 2;
   const auto logits = [&](std::int64_t tokens) {
-    return tokens * ((model.vocabulary + 1) / 2 * 2) * 2;
+    return tokens * ((model.embedding.vocabulary + 1) / 2 * 2) * 2;
   };
   const std::int64_t crossings = 2 * model.layers + 1;
   EXPECT_EQ(sent_by(simulated(false, 16), Axis::kTensor),
@@ -233,7 +234,8 @@ TEST(InferencePlanTest, ContextRanksDividePrompts) {
   EXPECT_NEAR(attention_flops(divided), attention_flops(whole) / 4, 1e-6 * attention_flops(whole));
   const SimulationResult alone = simulate(whole, cluster, {});
   const SimulationResult together = simulate(divided, cluster, {});
-  const std::int64_t keys = model.kv_heads * (model.head_dim + model.v_dim()) * 2;
+  const std::int64_t keys =
+      model.attention.kv_heads * (model.attention.head_dim + model.v_dim()) * 2;
   EXPECT_EQ(sent_by(together, Axis::kContext), Bytes(model.layers * 3 * 2 * 96 * keys));
   EXPECT_EQ(4 * held_at(together, MemoryCategory::kCache), held_at(alone, MemoryCategory::kCache));
   EXPECT_EQ(held_at(together, MemoryCategory::kParameters),
@@ -285,12 +287,12 @@ TEST(InferencePlanTest, ExchangesWithExpertsSayWhatTheyAre) {
 TEST(InferencePlanTest, TwoDimensionalWeightsSendWhatIsLeft) {
   const auto sent = [](std::int64_t layers, CacheSplit split) {
     ModelSpec model = small_model(layers);
-    model.norm = NormKind::kRms;
+    model.norms.kind = NormKind::kRms;
     ParallelPlan plan = decode();
     plan.mesh.tp = 4;
     plan.tensor.tensor_width = 2;
     plan.tensor.sequence_parallel = true;
-    plan.pass.cache_split = split;
+    plan.cache.split = split;
     complete_inference(model, plan);
     const Cluster cluster = one_node(4, 100_GBps);
     EXPECT_EQ(fields_of(check(plan, model, cluster.places)), Fields{});
@@ -301,7 +303,7 @@ TEST(InferencePlanTest, TwoDimensionalWeightsSendWhatIsLeft) {
   constexpr std::int64_t kTokens = 16;
   const std::int64_t features = 4 * 2 * (kTokens * 512 / 2) * 2;
   const std::int64_t queries_and_keys = (8 + 2 * 4) * 64;
-  const std::int64_t mlp = (model.gated_mlp ? 3 : 2) * 1024;
+  const std::int64_t mlp = (model.mlp.gated ? 3 : 2) * 1024;
   const std::int64_t width = kTokens * (queries_and_keys + 8 * 64 + mlp) * 2;
   const std::int64_t norms = 2 * 2 * (4 - 1) * kTokens * 4;
   const Bytes block(features + width + norms);

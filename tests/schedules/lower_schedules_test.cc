@@ -106,7 +106,7 @@ TEST(LowerSchedulesTest, AnyScheduleDoesTheSameWorkWithAnyPlan) {
 // Each is reduced once for every micro-batch, and over the groups of hybrid sharding once a step.
 TEST(LowerSchedulesTest, GradientsAreReducedOnceHoweverTheBackwardIsSplit) {
   std::vector<ModelSpec> models = {model(), model(), model()};
-  models[1].tied_embeddings = true;
+  models[1].embedding.tied = true;
   models[2].prediction_modules = 1;
   for (const ModelSpec& each : models) {
     for (const ScheduleName schedule :
@@ -380,7 +380,7 @@ TEST(LowerSchedulesTest, TensorRanksDivideMessages) {
 // (each sends the whole in an all-reduce of two); on a V one rank has both ends.
 TEST(LowerSchedulesTest, ATiedTableIsCopiedOnlyToAnotherRank) {
   ModelSpec tied = model();
-  tied.tied_embeddings = true;
+  tied.embedding.tied = true;
   const std::pair<ScheduleName, std::int64_t> cases[] = {{ScheduleName::kInterleaved, 2},
                                                          {ScheduleName::kVHalf, 0}};
   for (const auto& [schedule, tables] : cases) {

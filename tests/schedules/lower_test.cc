@@ -206,7 +206,7 @@ TEST(LowerTest, AnyProductOfAxesDoesTheSameWork) {
 
 TEST(LowerTest, TiedEmbeddingsAreSummedOverFirstAndLastStage) {
   ModelSpec model = small_model();
-  model.tied_embeddings = true;
+  model.embedding.tied = true;
   const SimulationResult result = run(model, plan_of(1, 1, 2, 0), one_node(2, 100_GBps));
   // An all-reduce of two: each sends the whole table once, in fp32.
   EXPECT_EQ(sent(result, Axis::kData).value(), 2 * 1000 * 512 * 4);
@@ -303,7 +303,7 @@ std::vector<GradientChanges> gradients_of_stages(const ModelSpec& model, const P
 // What is held otherwise is made once a step and freed once, whoever shares a table.
 TEST(LowerTest, FreedGradientsAreMadeAgainInEachStep) {
   ModelSpec tied = small_model();
-  tied.tied_embeddings = true;
+  tied.embedding.tied = true;
   for (const ModelSpec& model : {small_model(), tied}) {
     for (const int pp : {1, 2, 4}) {
       ParallelPlan plan = plan_of(1, 4 / pp, pp, 0);
@@ -477,7 +477,7 @@ TEST(LowerTest, TheEmbeddingMayStayGathered) {
   const SimulationResult kept = run_it();
   EXPECT_EQ(gathered(kept), gathered(dropped) + table);
   EXPECT_EQ(sent(kept, Axis::kData), sent(dropped, Axis::kData));
-  model.tied_embeddings = true;
+  model.embedding.tied = true;
   const SimulationResult tied = run_it();
   plan.buffers.keep_root = false;
   EXPECT_EQ(gathered(tied), gathered(run_it()));
@@ -487,7 +487,7 @@ TEST(LowerTest, TheEmbeddingMayStayGathered) {
 // reduced after both; with two stages the two copies' parts are summed as well.
 TEST(LowerTest, TiedEmbeddingsAreGatheredForBothOfTheirLayers) {
   ModelSpec model = small_model();
-  model.tied_embeddings = true;
+  model.embedding.tied = true;
   const std::int64_t table = 1000 * 512;
   const std::int64_t parameters = parameter_count(model) + table;
   for (const std::int64_t stages : {1, 2}) {

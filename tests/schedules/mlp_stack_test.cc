@@ -25,7 +25,7 @@ ModelSpec stack(std::int64_t layers) {
           .kind = ModelKind::kMlpStack,
           .layers = layers,
           .hidden = kHidden,
-          .intermediate = kWidth};
+          .mlp = {.width = kWidth}};
 }
 
 ParallelPlan plan_of(std::int64_t tp, std::int64_t dp, std::int64_t pp, int zero) {

@@ -23,8 +23,8 @@ using namespace literals;
 
 ModelSpec with_latent_attention() {
   ModelSpec model = named("latent attention");
-  model.kv_heads = 8;
-  model.head_dim = 48;
+  model.attention.kv_heads = 8;
+  model.attention.head_dim = 48;
   model.latent = {.q_rank = 96, .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .v_dim = 24};
   return model;
 }
@@ -49,56 +49,56 @@ ModelSpec with_prediction() {
 std::vector<ModelSpec> dense_kinds() {
   std::vector<ModelSpec> models = {with_latent_attention(), with_prediction()};
   models.push_back(named("windows"));
-  models.back().window = 64;
+  models.back().attention.window = 64;
   models.back().mixer_pattern = "LLG";
   models.push_back(named("parallel branches, one key-value head"));
   models.back().parallel_branches = true;
-  models.back().kv_heads = 1;
+  models.back().attention.kv_heads = 1;
   models.push_back(with_latent_attention());
   models.back().name = "parallel branches, queries that are not narrowed";
   models.back().parallel_branches = true;
   models.back().latent.q_rank = 0;
   models.push_back(named("post-norms, tied"));
-  models.back().post_norms = models.back().qk_norm = models.back().tied_embeddings = true;
+  models.back().norms.post = models.back().attention.qk_norm = models.back().embedding.tied = true;
   models.push_back(named("encoder with dropout"));
-  models.back().causal = models.back().gated_mlp = false;
-  models.back().dropout = models.back().embedding_norm = true;
-  models.back().learned_positions = 256;
-  models.back().norm = NormKind::kLayer;
+  models.back().attention.causal = models.back().mlp.gated = false;
+  models.back().dropout = models.back().norms.embedding = true;
+  models.back().embedding.learned_positions = 256;
+  models.back().norms.kind = NormKind::kLayer;
   return models;
 }
 
 std::vector<ModelSpec> attention_kinds() {
   std::vector<ModelSpec> models;
   models.push_back(named("norms behind the branches, over all heads"));
-  models.back().pre_norms = false;
-  models.back().post_norms = models.back().qk_norm_whole = true;
+  models.back().norms.pre = false;
+  models.back().norms.post = models.back().attention.qk_norm_whole = true;
   models.push_back(named("queries out of a narrow vector"));
-  models.back().query_rank = 64;
+  models.back().attention.query_rank = 64;
   models.push_back(named("a norm for each parallel branch"));
-  models.back().parallel_branches = models.back().parallel_norms = true;
+  models.back().parallel_branches = models.back().norms.parallel = true;
   models.push_back(named("a gate for each value"));
-  models.back().attention_gate = AttentionGate::kValue;
+  models.back().attention.gate = AttentionGate::kValue;
   models.push_back(named("a gate for each head, narrow values"));
-  models.back().attention_gate = AttentionGate::kHead;
-  models.back().value_dim = 32;
+  models.back().attention.gate = AttentionGate::kHead;
+  models.back().attention.value_dim = 32;
   models.push_back(named("chunks of 64 tokens, shared keys"));
-  models.back().window = 64;
-  models.back().window_kind = WindowKind::kChunked;
+  models.back().attention.window = 64;
+  models.back().attention.window_kind = WindowKind::kChunked;
   models.back().mixer_pattern = "LlGg";
   models.push_back(named("local layers of another size"));
-  models.back().window = 64;
+  models.back().attention.window = 64;
   models.back().mixer_pattern = "LG";
   models.back().local = {.heads = 16, .kv_heads = 2, .head_dim = 32, .value_dim = 16};
-  models.back().values_are_keys = true;
+  models.back().attention.values_are_keys = true;
   models.push_back(named("layers of two widths"));
-  models.back().mlp_widths = {models.back().intermediate, models.back().intermediate / 2};
+  models.back().mlp.widths = {models.back().mlp.width, models.back().mlp.width / 2};
   models.push_back(named("vectors of each layer, shared keys"));
-  models.back().layer_embedding = 16;
+  models.back().embedding.of_layers = 16;
   models.back().mixer_pattern = "GGgg";
   models.push_back(named("an encoder with windows"));
-  models.back().causal = false;
-  models.back().window = 32;
+  models.back().attention.causal = false;
+  models.back().attention.window = 32;
   models.back().mixer_pattern = "LLG";
   return models;
 }
@@ -143,8 +143,9 @@ std::vector<ModelSpec> state_kinds() {
   models.push_back(named("states alone"));
   models.back().mixer_pattern = "S";
   models.back().mlp_pattern = "-";
-  models.back().heads = models.back().kv_heads = models.back().head_dim = 0;
-  models.back().intermediate = 0;
+  models.back().attention.heads = models.back().attention.kv_heads =
+      models.back().attention.head_dim = 0;
+  models.back().mlp.width = 0;
   models.back().state = state_of(StateKind::kMamba2);
   models.back().prediction_modules = 1;
   return models;
@@ -160,7 +161,7 @@ std::vector<ModelSpec> sparse_kinds() {
   models.back().indexer = {.heads = 4, .head_dim = 32, .top_k = 64};
   models.push_back(with_latent_attention());
   models.back().name = "a gate on latent attention";
-  models.back().attention_gate = AttentionGate::kValue;
+  models.back().attention.gate = AttentionGate::kValue;
   return models;
 }
 
@@ -171,8 +172,8 @@ std::vector<ModelSpec> encoder_decoders() {
   models.back().mixer_pattern += std::string(
       static_cast<std::size_t>(models.back().layers) - models.back().mixer_pattern.size(), 'X');
   models.push_back(named("norms behind, a projection in the head"));
-  models.back().pre_norms = models.back().causal = false;
-  models.back().post_norms = models.back().head_projection = true;
+  models.back().norms.pre = models.back().attention.causal = false;
+  models.back().norms.post = models.back().head_projection = true;
   return models;
 }
 
@@ -264,7 +265,7 @@ TEST(ModelKindsTest, SharedWeightsAreHeldByEachStageThatReadsThem) {
   const std::int64_t own = layers.block(1).parameters() - layers.block(5).parameters();
   EXPECT_GT(own, 0);
   EXPECT_EQ(parameters_of(shared[0], model, layers), own);
-  model.tied_embeddings = true;
+  model.embedding.tied = true;
   shared = shared_weights(model, plan);
   ASSERT_EQ(shared.size(), 2U);
   EXPECT_EQ(shared[0].name, "tied embedding");
@@ -300,7 +301,7 @@ TEST(ModelKindsTest, SharedWeightsRunOverStages) {
           plan.state.zero = zero;
           plan.pipeline.schedule = schedule;
           if (schedule == ScheduleName::kInterleaved) plan.pipeline.chunks = 3;
-          model.tied_embeddings = tied;
+          model.embedding.tied = tied;
           const std::vector<Problem> problems = check(plan, model, cluster.places);
           if (!problems.empty()) continue;
           SCOPED_TRACE(std::to_string(zero));
@@ -326,7 +327,7 @@ TEST(ModelKindsTest, WhatLaterLayersReadIsHandedOn) {
   model.layers = 4;
   model.mixer_pattern = "GgGg";
   const Bytes stream(2 * 256 * model.hidden);
-  const Bytes keys(2 * 256 * model.kv_heads * 2 * model.head_dim);
+  const Bytes keys(2 * 256 * model.attention.kv_heads * 2 * model.attention.head_dim);
   EXPECT_EQ(message(model, 1), stream + keys);
   EXPECT_EQ(message(model, 2), stream);
   EXPECT_EQ(message(model, 3), stream + keys);
@@ -335,7 +336,7 @@ TEST(ModelKindsTest, WhatLaterLayersReadIsHandedOn) {
   EXPECT_EQ(message(model, 2), stream) << "the encoder's result itself";
   EXPECT_EQ(message(model, 3), 2 * stream);
   model.mixer_pattern = "G";
-  model.layer_embedding = 8;
+  model.embedding.of_layers = 8;
   EXPECT_EQ(message(model, 3), stream + Bytes(2 * 256 * 8)) << "the last layer's vector";
 
   const auto kept = [&plan](const ModelSpec& shape) {
@@ -348,7 +349,7 @@ TEST(ModelKindsTest, WhatLaterLayersReadIsHandedOn) {
     }
     return sum;
   };
-  model.layer_embedding = 0;
+  model.embedding.of_layers = 0;
   EXPECT_EQ(kept(model), stream);
   model.mixer_pattern = "Gg";
   EXPECT_EQ(kept(model), stream + keys);
@@ -450,7 +451,7 @@ double attention_flops(const std::vector<LayerStep>& steps) {
 // The ranks of a ring score all pairs of chunks and of two-sided windows between them.
 TEST(ModelKindsTest, RingsScoreEveryPair) {
   for (const ModelSpec& model : attention_kinds()) {
-    if (model.window == 0) continue;
+    if (model.attention.window == 0) continue;
     const auto flops = [&](std::int64_t cp) {
       ParallelPlan plan;
       plan.mesh.cp = cp;
@@ -473,7 +474,7 @@ TEST(ModelKindsTest, PredictionRunsFullySharded) {
   for (const bool tied : {false, true}) {
     for (const std::int64_t pp : {1, 2}) {
       ModelSpec model = with_prediction();
-      model.tied_embeddings = tied;
+      model.embedding.tied = tied;
       ParallelPlan plan;
       plan.mesh.dp = 4;
       plan.mesh.pp = pp;

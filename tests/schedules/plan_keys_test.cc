@@ -43,7 +43,7 @@ ModelSpec mlp_stack() {
           .kind = ModelKind::kMlpStack,
           .layers = 8,
           .hidden = 512,
-          .intermediate = 1024};
+          .mlp = {.width = 1024}};
 }
 
 struct Case {
@@ -118,10 +118,10 @@ std::vector<Case> cases() {
   const Change input_copies = [](ParallelPlan& plan) { plan.buffers.copy_inputs = true; };
   const Change gate = [](ParallelPlan& plan) { plan.kernels.eager_gate = true; };
   const Change eager = [](ParallelPlan& plan) { plan.kernels.eager_elementwise = true; };
-  const Change holds = [](ParallelPlan& plan) { plan.buffers.hold_logits = true; };
-  const Change separate = [](ParallelPlan& plan) { plan.kernels.loss = LossKernels::kSeparate; };
-  const Change metrics = [](ParallelPlan& plan) { plan.buffers.metric_losses = 2; };
-  const Change in_place = [](ParallelPlan& plan) { plan.kernels.loss = LossKernels::kInPlace; };
+  const Change holds = [](ParallelPlan& plan) { plan.loss.hold_logits = true; };
+  const Change separate = [](ParallelPlan& plan) { plan.loss.kernels = LossKernels::kSeparate; };
+  const Change metrics = [](ParallelPlan& plan) { plan.loss.metric_losses = 2; };
+  const Change in_place = [](ParallelPlan& plan) { plan.loss.kernels = LossKernels::kInPlace; };
   const Change matmuls = [](ParallelPlan& plan) { plan.recomputing.kind = Recompute::kMatmuls; };
   const Change copies = [](ParallelPlan& plan) { plan.buffers.fsdp_copies = true; };
   const Change short_queue = [](ParallelPlan& plan) { plan.launches.host_queue_depth = 64; };

@@ -21,14 +21,18 @@
 namespace stepsim {
 namespace {
 
+std::vector<OpRecompute> ops_again(const Layer& block, const ParallelPlan& plan) {
+  return recomputed_ops(block, plan.recomputing, plan.mesh, plan.tensor.cp_mode);
+}
+
 using namespace literals;
 
 constexpr auto kActivations = static_cast<std::size_t>(MemoryCategory::kActivations);
 
 ModelSpec with_everything() {
   ModelSpec model = named("latent attention and shared experts");
-  model.kv_heads = 8;
-  model.head_dim = 48;
+  model.attention.kv_heads = 8;
+  model.attention.head_dim = 48;
   model.latent = {.q_rank = 96, .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .v_dim = 24};
   model.experts = {.routed = 8,
                    .per_token = 2,
@@ -55,10 +59,10 @@ std::vector<ModelSpec> kinds() {
   models.push_back(named("parallel branches"));
   models.back().parallel_branches = true;
   models.push_back(named("post-norms, norms of q and k"));
-  models.back().post_norms = models.back().qk_norm = true;
+  models.back().norms.post = models.back().attention.qk_norm = true;
   models.push_back(named("dropout"));
   models.back().dropout = true;
-  models.back().gated_mlp = false;
+  models.back().mlp.gated = false;
   return models;
 }
 
@@ -175,7 +179,7 @@ TEST(RecomputeTest, MatmulsKeepsTheResultsOfMatmuls) {
   plan.recomputing.kind = Recompute::kMatmuls;
   const std::int64_t d = 512, f = 1024, kv = 256, tokens = 256;
   const Layer block = block_of(small_model(), plan);
-  const std::vector<OpRecompute> ops = recomputed_ops(block, plan);
+  const std::vector<OpRecompute> ops = ops_again(block, plan);
   const std::int64_t mlp = 2 * tokens * (d + 2 * f);
   const std::int64_t attention = 2 * tokens * (d + 2 * kv + d);
   EXPECT_EQ(kept(ops).value(), mlp + attention);
@@ -196,17 +200,17 @@ TEST(RecomputeTest, AllButKeepsTheNamedResults) {
   const Layer block = block_of(small_model(), plan);
   const auto again = [&](std::string_view name) {
     const auto op = std::ranges::find(block.ops, name, text_of_op);
-    return recomputed_ops(block, plan)[static_cast<std::size_t>(op - block.ops.begin())].again;
+    return ops_again(block, plan)[static_cast<std::size_t>(op - block.ops.begin())].again;
   };
   plan.recomputing.keep = {KeptResult::kQkv};
-  EXPECT_EQ(kept(recomputed_ops(block, plan)).value(), 2 * tokens * (d + d + 2 * kv));
+  EXPECT_EQ(kept(ops_again(block, plan)).value(), 2 * tokens * (d + d + 2 * kv));
   EXPECT_FALSE(again("qkv_projection"));
   EXPECT_TRUE(again("attention"));
   EXPECT_TRUE(again("out_projection"));
   EXPECT_TRUE(again("gate_up_projection"));
   EXPECT_FALSE(again("down_projection"));
   plan.recomputing.keep.push_back(KeptResult::kOut);
-  EXPECT_EQ(kept(recomputed_ops(block, plan)).value(), 2 * tokens * (d + d + 2 * kv + d));
+  EXPECT_EQ(kept(ops_again(block, plan)).value(), 2 * tokens * (d + d + 2 * kv + d));
   EXPECT_FALSE(again("out_projection"));
   // All five: norms, rotation and activations alone run again, and memory stays below `none`.
   const auto seconds = [&] { return to_seconds(run(small_model(), plan).step_time); };
@@ -231,11 +235,11 @@ TEST(RecomputeTest, AlternateKeepsEverySecondMatmul) {
   const std::int64_t d = 512, f = 1024, kv = 256, tokens = 256, heads = 8;
   const Layer block = block_of(small_model(), plan);
   const std::int64_t input = d, query = d, value = kv, attention = d, gate = f, down = d;
-  EXPECT_EQ(kept(recomputed_ops(block, plan)).value(),
+  EXPECT_EQ(kept(ops_again(block, plan)).value(),
             2 * tokens * (input + query + value + attention + gate + down) + 4 * tokens * heads);
   const SimulationResult alternate = run(small_model(), plan);
   plan.recomputing.kind = Recompute::kAlternateMatmuls;
-  EXPECT_EQ(kept(recomputed_ops(block, plan)).value(),
+  EXPECT_EQ(kept(ops_again(block, plan)).value(),
             2 * tokens * (input + query + value + gate + down));
   plan.recomputing.kind = Recompute::kMatmuls;
   const SimulationResult matmuls = run(small_model(), plan);
@@ -255,8 +259,8 @@ TEST(RecomputeTest, AlternateKeepsEverySecondMatmul) {
 TEST(RecomputeTest, AlternateFreesWhatItKeeps) {
   for (const std::int64_t kv_heads : {1, 2, 4, 8}) {
     ModelSpec model = named("norms of q and k");
-    model.qk_norm = true;
-    model.kv_heads = kv_heads;
+    model.attention.qk_norm = true;
+    model.attention.kv_heads = kv_heads;
     for (const std::int64_t tp : {1, 2, 4}) {
       ParallelPlan plan = plan_of(tp, 1, 2, 0);
       plan.recomputing.kind = Recompute::kAlternate;
@@ -267,7 +271,7 @@ TEST(RecomputeTest, AlternateFreesWhatItKeeps) {
     ParallelPlan plan = plan_of(1, 1, 1, 0);
     plan.recomputing.kind = Recompute::kAlternate;
     const Layer block = block_of(model, plan);
-    const std::vector<OpRecompute> ops = recomputed_ops(block, plan);
+    const std::vector<OpRecompute> ops = ops_again(block, plan);
     const auto norm = std::ranges::find(block.ops, "qk_norm", text_of_op);
     const OpRecompute& of_norm = ops[static_cast<std::size_t>(norm - block.ops.begin())];
     const std::int64_t q = 2 * 256 * 512, k = 2 * 256 * 64 * kv_heads, v = k;
@@ -289,13 +293,13 @@ TEST(RecomputeTest, SharedExpertsBesideTheDispatchKeepTheSame) {
       // `alternate` counts matmuls in the order of the ops.
       const bool alternate = keeps_every_second_matmul(plan.recomputing.kind);
       const Layer block = block_of(model, plan);
-      const Bytes kept_in_order = kept(recomputed_ops(block, plan));
+      const Bytes kept_in_order = kept(ops_again(block, plan));
       const SimulationResult in_order = run(model, plan);
       plan.pieces.overlap_shared_experts = true;
       const SimulationResult beside = run(model, plan);
       const Layer moved = shared_experts_beside_dispatch(block);
       if (!alternate) {
-        EXPECT_EQ(kept(recomputed_ops(moved, plan)), kept_in_order);
+        EXPECT_EQ(kept(ops_again(moved, plan)), kept_in_order);
         EXPECT_EQ(beside.flops, in_order.flops);
       }
       EXPECT_EQ(beside.bytes_by_axis[expert], in_order.bytes_by_axis[expert]);
@@ -311,7 +315,7 @@ TEST(RecomputeTest, MatmulsRunsNoMatmulAgain) {
   const SimulationResult again = run(small_model(), plan);
   double expected = 0;
   const Layer block = block_of(small_model(), plan);
-  const std::vector<OpRecompute> ops = recomputed_ops(block, plan);
+  const std::vector<OpRecompute> ops = ops_again(block, plan);
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (!ops[i].again) continue;
     for (const Kernel& kernel : block.ops[i].forward) {
@@ -340,7 +344,7 @@ TEST(RecomputeTest, DeepSeekKeepsLatentVectorsInPlaceOfHeads) {
   plan.recomputing.modules = {kNorm, kActivation, kLatentUp};
   const ModelSpec model = with_everything();
   const Layer block = block_of(model, plan);
-  const std::vector<OpRecompute> ops = recomputed_ops(block, plan);
+  const std::vector<OpRecompute> ops = ops_again(block, plan);
   const auto bytes_of = [&](std::string_view name) {
     const auto found = std::ranges::find(block.ops, name, text_of_op);
     return ops[static_cast<std::size_t>(found - block.ops.begin())].kept.value();
@@ -371,7 +375,7 @@ TEST(RecomputeTest, AModuleRepeatsItsCollectives) {
             4 * 4 * 2 * boundary);
   const Layer block = block_of(small_model(), plan);
   const std::int64_t width = 1024 / 2;
-  EXPECT_EQ((block.saved() - kept(recomputed_ops(block, plan))).value(), 2 * 256 * 3 * width);
+  EXPECT_EQ((block.saved() - kept(ops_again(block, plan))).value(), 2 * 256 * 3 * width);
 }
 
 // Norms and activations communicate nothing; experts that run again are dispatched and combined a
@@ -398,7 +402,7 @@ TEST(RecomputeTest, ExpertsRunAgainBehindATwoLevelDispatch) {
   plan.recomputing.kind = Recompute::kNone;
   const auto expert = static_cast<std::size_t>(Axis::kExpert);
   ModelSpec with_norms = with_everything();  // norms that read and keep what comes back
-  with_norms.post_norms = true;
+  with_norms.norms.post = true;
   for (const ModelSpec& model : {with_everything(), with_norms}) {
     const SimulationResult none = run(model, plan);
     for (const ParallelPlan& way : ways(model, plan)) run(model, way);

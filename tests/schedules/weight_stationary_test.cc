@@ -22,7 +22,7 @@ using namespace literals;
 
 ModelSpec model() {
   ModelSpec model = small_model();
-  model.kv_heads = 8;
+  model.attention.kv_heads = 8;
   return model;
 }
 
@@ -54,7 +54,7 @@ TEST(WeightStationaryTest, AStackSendsItsClosedForm) {
                         .kind = ModelKind::kMlpStack,
                         .layers = layers,
                         .hidden = d,
-                        .intermediate = f};
+                        .mlp = {.width = f}};
   ParallelPlan plan = plan_of(x * y, x);
   plan.training.optimizer = Optimizer::kNone;
   const std::int64_t over_features = x * (y - 1) * 2 * b * d / x;
@@ -71,7 +71,7 @@ TEST(WeightStationaryTest, ManyRanksSendLessThanInOneDimension) {
                         .kind = ModelKind::kMlpStack,
                         .layers = 2,
                         .hidden = 8192,
-                        .intermediate = 32768};
+                        .mlp = {.width = 32768}};
   const auto bytes = [&](std::int64_t tp, std::int64_t width) {
     ParallelPlan plan = plan_of(tp, width);
     plan.batch.sequence = 128;
@@ -105,11 +105,11 @@ TEST(WeightStationaryTest, DividesWeightsAndWorkAsOneDimensionDoes) {
 
 TEST(WeightStationaryTest, RunsWithEveryAxisAndSchedule) {
   std::vector<ModelSpec> models = {model(), model(), model()};
-  models[1].dropout = models[1].attention_bias = models[1].mlp_bias = true;
-  models[1].gated_mlp = false;
-  models[1].norm = NormKind::kLayer;
-  models[1].learned_positions = 256;
-  models[2].parallel_branches = models[2].tied_embeddings = models[2].qk_norm = true;
+  models[1].dropout = models[1].attention.bias = models[1].mlp.bias = true;
+  models[1].mlp.gated = false;
+  models[1].norms.kind = NormKind::kLayer;
+  models[1].embedding.learned_positions = 256;
+  models[2].parallel_branches = models[2].embedding.tied = models[2].attention.qk_norm = true;
   for (const ModelSpec& each : models) {
     for (const int zero : {0, 2, 3}) {
       ParallelPlan plan = plan_of(4, 2);

@@ -43,11 +43,11 @@ inline ModelSpec hand_made_model() {
   model.name = "tiny";
   model.layers = 2;
   model.hidden = 8;
-  model.intermediate = 16;
-  model.heads = 2;
-  model.kv_heads = 2;
-  model.head_dim = 4;
-  model.vocabulary = 32;
+  model.mlp.width = 16;
+  model.attention.heads = 2;
+  model.attention.kv_heads = 2;
+  model.attention.head_dim = 4;
+  model.embedding.vocabulary = 32;
   return model;
 }
 

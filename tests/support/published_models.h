@@ -11,72 +11,55 @@ inline ModelSpec llama3_8b() {
   return {.name = "llama3-8b",
           .layers = 32,
           .hidden = 4096,
-          .intermediate = 14336,
-          .heads = 32,
-          .kv_heads = 8,
-          .head_dim = 128,
-          .vocabulary = 128256};
+          .attention = {.heads = 32, .kv_heads = 8, .head_dim = 128},
+          .mlp = {.width = 14336},
+          .embedding = {.vocabulary = 128256}};
 }
 
 inline ModelSpec llama3_70b() {
   return {.name = "llama3-70b",
           .layers = 80,
           .hidden = 8192,
-          .intermediate = 28672,
-          .heads = 64,
-          .kv_heads = 8,
-          .head_dim = 128,
-          .vocabulary = 128256};
+          .attention = {.heads = 64, .kv_heads = 8, .head_dim = 128},
+          .mlp = {.width = 28672},
+          .embedding = {.vocabulary = 128256}};
 }
 
 inline ModelSpec llama3_405b() {
   return {.name = "llama3-405b",
           .layers = 126,
           .hidden = 16384,
-          .intermediate = 53248,
-          .heads = 128,
-          .kv_heads = 8,
-          .head_dim = 128,
-          .vocabulary = 128256};
+          .attention = {.heads = 128, .kv_heads = 8, .head_dim = 128},
+          .mlp = {.width = 53248},
+          .embedding = {.vocabulary = 128256}};
 }
 
 inline ModelSpec llama2_13b() {
   return {.name = "llama2-13b",
           .layers = 40,
           .hidden = 5120,
-          .intermediate = 13824,
-          .heads = 40,
-          .kv_heads = 40,
-          .head_dim = 128,
-          .vocabulary = 32000};
+          .attention = {.heads = 40, .kv_heads = 40, .head_dim = 128},
+          .mlp = {.width = 13824},
+          .embedding = {.vocabulary = 32000}};
 }
 
 inline ModelSpec gpt3_175b() {
   return {.name = "gpt3-175b",
           .layers = 96,
           .hidden = 12288,
-          .intermediate = 49152,
-          .heads = 96,
-          .kv_heads = 96,
-          .head_dim = 128,
-          .vocabulary = 50257,
-          .learned_positions = 2048,
-          .gated_mlp = false,
-          .tied_embeddings = true,
-          .attention_bias = true,
-          .mlp_bias = true,
-          .norm = NormKind::kLayer};
+          .attention = {.heads = 96, .kv_heads = 96, .head_dim = 128, .bias = true},
+          .mlp = {.width = 49152, .gated = false, .bias = true},
+          .norms = {.kind = NormKind::kLayer},
+          .embedding = {.vocabulary = 50257, .learned_positions = 2048, .tied = true}};
 }
 
 inline ModelSpec mixtral_8x7b() {
   return {.name = "mixtral-8x7b",
           .layers = 32,
           .hidden = 4096,
-          .intermediate = 14336,
-          .heads = 32,
-          .kv_heads = 8,
-          .head_dim = 128,
-          .vocabulary = 32000,
+          .attention = {.heads = 32, .kv_heads = 8, .head_dim = 128},
+          .mlp = {.width = 14336},
+          .embedding = {.vocabulary = 32000},
           .experts = {.routed = 8, .per_token = 2, .intermediate = 14336}};
 }
 

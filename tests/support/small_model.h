@@ -13,11 +13,9 @@ inline ModelSpec small_model(std::int64_t layers = 4) {
   return {.name = "small",
           .layers = layers,
           .hidden = 512,
-          .intermediate = 1024,
-          .heads = 8,
-          .kv_heads = 4,
-          .head_dim = 64,
-          .vocabulary = 1000};
+          .attention = {.heads = 8, .kv_heads = 4, .head_dim = 64},
+          .mlp = {.width = 1024},
+          .embedding = {.vocabulary = 1000}};
 }
 
 inline ModelSpec named(std::string name) {

@@ -18,7 +18,7 @@ TEST(AccumulationTest, SumsTakeKernelsOfTheirOwn) {
     const LayerOp& after = op_named(apart.block(0), name);
     EXPECT_EQ(after.weight_gradient.size(), before.weight_gradient.size() + 2);
     EXPECT_EQ(moved(after.weight_gradient),
-              moved(before.weight_gradient) + Bytes((2 + 18 - 8) * before.parameters))
+              moved(before.weight_gradient) + Bytes((2 + 18 - 8) * before.parameters.own))
         << name;
     EXPECT_EQ(after.weight_gradient.front().flops, before.weight_gradient.front().flops);
     EXPECT_FALSE(after.weight_gradient.front().accumulates);
@@ -29,7 +29,7 @@ TEST(AccumulationTest, SumsTakeKernelsOfTheirOwn) {
 // The head of tied embeddings writes its gradient in 16 bits too; the sums are the embedding's.
 TEST(AccumulationTest, TiedHeadsHaveNoSumsOfTheirOwn) {
   ModelSpec model = llama3_8b();
-  model.tied_embeddings = true;
+  model.embedding.tied = true;
   const ModelLayers apart =
       with_separate_accumulation(build_layers(model, {.sequence_length = 1024}));
   const LayerOp& head = op_named(apart.head, "unembedding");

@@ -96,7 +96,8 @@ TEST(AdaptersTest, AdaptersOfAParallelBranchGatherAgain) {
   const auto regathers = [&](std::vector<AdapterPlace> places) {
     const ModelLayers adapted =
         with_adapters(whole, {.rank = kRank, .places = std::move(places)}, divided.types);
-    return std::ranges::count_if(adapted.block(0).ops, &LayerOp::regathers_input);
+    return std::ranges::count_if(adapted.block(0).ops,
+                                 [](const LayerOp& op) { return op.tensor.regathers_input; });
   };
   using enum AdapterPlace;
   EXPECT_EQ(regathers({kQkv, kOut, kMlp}), 1);
@@ -110,18 +111,18 @@ TEST(AdaptersTest, AdaptersOfAParallelBranchGatherAgain) {
 TEST(AdaptersTest, NarrowOperandsThatNobodyReadsAreNotMade) {
   Shard divided{.sequence_length = kTokens, .tensor = 4, .sequence_parallel = true};
   divided.types.matmul = DataType::kFp8;
-  divided.gathers_narrow = true;
-  divided.transpose_operands = true;
+  divided.narrow.gather_narrow = true;
+  divided.narrow.transpose_operands = true;
   const ModelLayers whole = build_layers(llama3_8b(), divided);
   const ModelLayers adapted =
       with_adapters(whole, {.rank = kRank, .places = {AdapterPlace::kQkv}}, divided.types);
   const auto op = [](const ModelLayers& layers, std::string_view name) {
     return *std::ranges::find(layers.block(0).ops, name, text_of_op);
   };
-  EXPECT_EQ(op(whole, "qkv_projection").input_gathered_as, DataType::kFp8);
-  EXPECT_EQ(op(adapted, "qkv_projection").input_gathered_as, std::nullopt);
+  EXPECT_EQ(op(whole, "qkv_projection").tensor.input_gathered_as, DataType::kFp8);
+  EXPECT_EQ(op(adapted, "qkv_projection").tensor.input_gathered_as, std::nullopt);
   EXPECT_EQ(op(adapted, "qkv_projection").forward[0].written, Bytes(kTokens * 4096));
-  EXPECT_EQ(op(adapted, "gate_up_projection").input_gathered_as, DataType::kFp8) << "frozen";
+  EXPECT_EQ(op(adapted, "gate_up_projection").tensor.input_gathered_as, DataType::kFp8) << "frozen";
   EXPECT_EQ(op(whole, "gate_up_projection").input_gradient[0].written,
             2 * op(adapted, "gate_up_projection").input_gradient[0].written);
 }

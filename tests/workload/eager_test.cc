@@ -32,12 +32,12 @@ TEST(EagerTest, ANormTakesAPassForEachStep) {
 TEST(EagerTest, KernelsKeepWhatTheirBackwardReads) {
   const ModelLayers layers = eager(llama3_8b());
   const LayerOp& norm = op_named(layers.block(0), "mlp_norm");
-  EXPECT_EQ(norm.saved, Bytes(6 * kTokens * 4096));
-  EXPECT_EQ(norm.saved_inside, Bytes(4 * kTokens * 4096)) << "recomputed with the norm";
+  EXPECT_EQ(norm.saved.total, Bytes(6 * kTokens * 4096));
+  EXPECT_EQ(norm.saved.inside, Bytes(4 * kTokens * 4096)) << "recomputed with the norm";
   const LayerOp& activation = op_named(layers.block(0), "mlp_activation");
-  EXPECT_EQ(activation.saved, Bytes((4 + 2) * kTokens * 14336));
+  EXPECT_EQ(activation.saved.total, Bytes((4 + 2) * kTokens * 14336));
   const ModelLayers before = build_layers(llama3_8b(), {.sequence_length = kTokens});
-  EXPECT_EQ(op_named(before.block(0), "mlp_norm").saved, Bytes(2 * kTokens * 4096));
+  EXPECT_EQ(op_named(before.block(0), "mlp_norm").saved.total, Bytes(2 * kTokens * 4096));
 }
 
 // SiLU 4 bytes, product 6; backward two products and SiLU's, 6 each.
@@ -53,10 +53,11 @@ TEST(EagerTest, TheGateAloneMayBeEager) {
   const ModelLayers before = build_layers(llama3_8b(), {.sequence_length = kTokens});
   const ModelLayers layers =
       with_eager_kernels(before, llama3_8b(), DataType::kBf16, EagerKernels::kGate);
-  EXPECT_EQ(op_named(layers.block(0), "mlp_activation").saved, Bytes((4 + 2) * kTokens * 14336));
+  EXPECT_EQ(op_named(layers.block(0), "mlp_activation").saved.total,
+            Bytes((4 + 2) * kTokens * 14336));
   for (const char* name : {"mlp_norm", "rope"}) {
     const LayerOp& op = op_named(layers.block(0), name);
-    EXPECT_EQ(op.saved, op_named(before.block(0), name).saved) << name;
+    EXPECT_EQ(op.saved.total, op_named(before.block(0), name).saved.total) << name;
     EXPECT_EQ(moved(op.forward), moved(op_named(before.block(0), name).forward)) << name;
   }
 }
@@ -70,7 +71,7 @@ TEST(EagerTest, MatmulsDividedByColumnsMayCopyTheirInput) {
   const auto more = [&](const char* name) {
     const LayerOp& op = op_named(layers.block(0), name);
     const LayerOp& old = op_named(before.block(0), name);
-    return std::pair(op.saved - old.saved, moved(op.forward) - moved(old.forward));
+    return std::pair(op.saved.total - old.saved.total, moved(op.forward) - moved(old.forward));
   };
   EXPECT_EQ(more("qkv_projection"), std::pair(2 * input, 3 * 2 * input));
   EXPECT_EQ(more("gate_up_projection"), std::pair(input, 2 * 2 * input));

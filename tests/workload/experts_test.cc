@@ -38,7 +38,7 @@ TEST(ExpertsTest, ExpertParallelismDividesTheExpertsAlone) {
   const ModelSpec model = mixtral_8x7b();
   const Layer all = build_layers(model, {.sequence_length = 1024}).block(0);
   const Layer part =
-      build_layers(model, {.sequence_length = 1024, .expert = 4, .expert_tensor = 2}).block(0);
+      build_layers(model, {.sequence_length = 1024, .experts = {.parts = 4, .tensor = 2}}).block(0);
   EXPECT_EQ(8 * part.parameters(Region::kExpert), all.parameters(Region::kExpert));
   EXPECT_EQ(all.parameters(Region::kExpert), 8 * 3 * 4096 * 14336);
   EXPECT_EQ(part.parameters(Region::kSequence), all.parameters(Region::kSequence));
@@ -67,26 +67,28 @@ TEST(ExpertsTest, KernelsAddUpToTheFlopsOfTheActiveParameters) {
   const ModelSpec model = mixtral_8x7b();
   const double expected = 6.0 * 1024 * static_cast<double>(matmul_parameter_count(model));
   for (const std::int64_t expert : {1, 2, 8}) {
-    EXPECT_EQ(matmul_flops(build_layers(model, {.sequence_length = 1024, .expert = expert})),
-              expected);
+    EXPECT_EQ(
+        matmul_flops(build_layers(model, {.sequence_length = 1024, .experts = {.parts = expert}})),
+        expected);
   }
 }
 
 TEST(ExpertsTest, AChipOfATensorGroupHasItsShareOfTheExpertsFlops) {
   const ModelSpec model = mixtral_8x7b();
   for (const std::int64_t expert_tensor : {1, 2, 4}) {
-    const ModelLayers layers = build_layers(model, {.sequence_length = 1024,
-                                                    .tensor = 4,
-                                                    .sequence_parallel = true,
-                                                    .expert = 2,
-                                                    .expert_tensor = expert_tensor});
+    const ModelLayers layers =
+        build_layers(model, {.sequence_length = 1024,
+                             .tensor = 4,
+                             .sequence_parallel = true,
+                             .experts = {.parts = 2, .tensor = expert_tensor}});
     EXPECT_EQ(4 * matmul_flops(layers),
               6.0 * 1024 * static_cast<double>(matmul_parameter_count(model)));
   }
 }
 
 TEST(ExpertsTest, DispatchSendsACopyForEachExpertOfAToken) {
-  Shard shard{.sequence_length = 1024, .tensor = 2, .sequence_parallel = true, .expert = 4};
+  Shard shard{
+      .sequence_length = 1024, .tensor = 2, .sequence_parallel = true, .experts = {.parts = 4}};
   shard.types.matmul = shard.types.dispatch = DataType::kFp8;
   const TokenRouting routing = *build_layers(mixtral_8x7b(), shard).block(0).routing;
   EXPECT_EQ(routing.tokens, 512);
@@ -118,9 +120,9 @@ TEST(ExpertsTest, CopiesAddUpWhenTheyDontDivide) {
 TEST(ExpertsTest, TheBusyChipComputesMore) {
   ModelSpec model = mixtral_8x7b();
   model.experts.load = {3, 1, 1, 1, 1, 1, 1, 1};
-  Shard shard{.sequence_length = 1000, .expert = 8};
+  Shard shard{.sequence_length = 1000, .experts = {.parts = 8}};
   const double busy = matmul_flops(build_layers(model, shard));
-  shard.expert_rank = 1;
+  shard.experts.rank = 1;
   const double idle = matmul_flops(build_layers(model, shard));
   // 16,000 copies of 8 chips: 4,800 and 1,600, of 6 FLOPs for each of 3 x 4096 x 14336 parameters.
   EXPECT_EQ(busy - idle, 32 * 6.0 * 3200 * 3 * 4096 * 14336);
@@ -144,10 +146,10 @@ TEST(ExpertsTest, SharedExpertsHaveTheBiasesOfTheMlp) {
   ModelSpec model = mixtral_8x7b();
   model.experts.shared_intermediate = 1024;
   const ModelLayers plain = build_layers(model, {.sequence_length = 256});
-  model.mlp_bias = true;
+  model.mlp.bias = true;
   const ModelLayers biased = build_layers(model, {.sequence_length = 256});
   const auto parameters = [](const ModelLayers& layers, std::string_view name) {
-    return std::ranges::find(layers.block(0).ops, name, text_of_op)->parameters;
+    return std::ranges::find(layers.block(0).ops, name, text_of_op)->parameters.own;
   };
   for (const auto& [name, bias] : {std::pair<std::string_view, std::int64_t>{
                                        "shared_gate_up_projection", std::int64_t{2} * 1024},
@@ -181,9 +183,9 @@ TEST(ExpertsTest, RegionsAlternateAsDrawn) {
 // nothing by itself; a pass behind it reads and writes the accumulators (8 bytes an element).
 TEST(ExpertsTest, ExpertsMultiplyOneByOne) {
   const ModelSpec model = mixtral_8x7b();
-  const Shard all{.sequence_length = 1000, .expert = 2};
+  const Shard all{.sequence_length = 1000, .experts = {.parts = 2}};
   Shard single = all;
-  single.grouped_experts = false;
+  single.kernels.grouped_experts = false;
   const ModelLayers grouped = build_layers(model, all);
   const ModelLayers layers = build_layers(model, single);
   EXPECT_EQ(matmul_flops(layers), matmul_flops(grouped));
@@ -195,7 +197,7 @@ TEST(ExpertsTest, ExpertsMultiplyOneByOne) {
   EXPECT_EQ(op.weight_gradient[0].written, Bytes(0));
   EXPECT_EQ(op.weight_gradient[1].read + op.weight_gradient[1].written,
             Bytes(8 * 4096 * 2 * 14336));
-  EXPECT_EQ(op.saved, op_named(grouped.block(0), op.name.text()).saved);
+  EXPECT_EQ(op.saved.total, op_named(grouped.block(0), op.name.text()).saved.total);
 }
 
 // Four passes over the copies, two on the way of the results and two of their gradients; none where
@@ -215,10 +217,16 @@ TEST(ExpertsTest, CopiesAreSortedByExpert) {
     }
     return count;
   };
-  EXPECT_EQ(passes({.sequence_length = 1000, .expert = 2}), 0);
-  EXPECT_EQ(passes({.sequence_length = 1000, .expert = 2, .sorts_copies = true}), 4);
-  EXPECT_EQ(passes({.sequence_length = 1000, .expert = 8, .sorts_copies = true}), 0);
-  EXPECT_EQ(passes({.sequence_length = 1000, .expert = 1, .sorts_copies = true}), 0);
+  EXPECT_EQ(passes({.sequence_length = 1000, .experts = {.parts = 2}}), 0);
+  EXPECT_EQ(
+      passes({.sequence_length = 1000, .experts = {.parts = 2}, .kernels = {.sort_copies = true}}),
+      4);
+  EXPECT_EQ(
+      passes({.sequence_length = 1000, .experts = {.parts = 8}, .kernels = {.sort_copies = true}}),
+      0);
+  EXPECT_EQ(
+      passes({.sequence_length = 1000, .experts = {.parts = 1}, .kernels = {.sort_copies = true}}),
+      0);
 }
 
 // Each of 1,000 tokens visits 2 of 8 experts, which have places for 1.25 x 2,000 rows: the experts
@@ -226,7 +234,7 @@ TEST(ExpertsTest, CopiesAreSortedByExpert) {
 TEST(ExpertsTest, MasksCopyTokensIntoAllPlacesOfACapacity) {
   ModelSpec model = mixtral_8x7b();
   model.experts.capacity_factor = 1.25;
-  const Shard shard{.sequences = 2, .sequence_length = 1000, .mask_dispatch = true};
+  const Shard shard{.sequences = 2, .sequence_length = 1000, .kernels = {.mask_dispatch = true}};
   const ModelLayers layers = build_layers(model, shard);
   const auto flops = [&](std::string_view op, std::string_view kernel) {
     double sum = 0;

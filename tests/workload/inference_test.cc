@@ -25,11 +25,9 @@ ModelSpec latent() {
       .name = "latent",
       .layers = 61,
       .hidden = 7168,
-      .intermediate = 18432,
-      .heads = 128,
-      .kv_heads = 128,
-      .head_dim = 192,
-      .vocabulary = 129280,
+      .attention = {.heads = 128, .kv_heads = 128, .head_dim = 192},
+      .mlp = {.width = 18432},
+      .embedding = {.vocabulary = 129280},
       .latent = {.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128}};
 }
 
@@ -69,24 +67,24 @@ TEST(InferenceTest, CachesByRequestAreReadOnce) {
   const RequestBatch batch = decoding(20, 8192);
   Shard shard{.tensor = 16};
   const ModelLayers heads = inference_layers(llama3_70b(), shard, batch);
-  shard.cache_by_request = true;
+  shard.cache.split = CacheSplit::kRequests;
   const ModelLayers requests = inference_layers(llama3_70b(), shard, batch);
   const LayerOp& by_head = op(heads.blocks[0], "attention");
   const LayerOp& by_request = op(requests.blocks[0], "attention");
   EXPECT_EQ(by_head.forward.size(), 1u);
-  EXPECT_EQ(by_head.sent_before, Bytes(0));
+  EXPECT_EQ(by_head.pass.sent_before, Bytes(0));
   const std::int64_t token = 2 * 128 * 2;
   EXPECT_NEAR(static_cast<double>(by_head.forward[0].read.value()), 20.0 * 8192 * token,
               1e-3 * 20.0 * 8192 * token);
   EXPECT_NEAR(static_cast<double>(by_request.forward[0].read.value()), 2.0 * 8192 * 8 * token,
               1e-3 * 2.0 * 8192 * 8 * token);
   EXPECT_EQ(by_request.forward[0].flops.value() * 20, by_head.forward[0].flops.value() * 32);
-  EXPECT_EQ(by_request.sent_before, Bytes(32 * (4 * 128 + 2 * 8 * 128 / 16) * 2));
-  EXPECT_EQ(by_request.sent_after, Bytes(32 * 4 * 128 * 2));
+  EXPECT_EQ(by_request.pass.sent_before, Bytes(32 * (4 * 128 + 2 * 8 * 128 / 16) * 2));
+  EXPECT_EQ(by_request.pass.sent_after, Bytes(32 * 4 * 128 * 2));
 }
 
 Shard ring_of(PromptRing ring, std::int64_t ranks, std::int64_t rank) {
-  return {.tensor = 8, .prompt_parts = ranks, .prompt_ring = ring, .context_rank = rank};
+  return {.tensor = 8, .prompt = {.parts = ranks, .ring = ring, .rank = rank}};
 }
 
 double attention_flops(const std::vector<Kernel>& kernels) {
@@ -108,7 +106,7 @@ TEST(InferenceTest, ARingScoresThePairsOfItsTokens) {
   for (std::int64_t rank = 0; rank < kRanks; ++rank) {
     const auto parts = [&](PromptRing ring) {
       const ModelLayers layers = inference_layers(llama3_70b(), ring_of(ring, kRanks, rank), batch);
-      return op(layers.blocks[0], "attention").parts;
+      return op(layers.blocks[0], "attention").pass.parts;
     };
     const auto stretches = parts(PromptRing::kStretch);
     const auto zigzag = parts(PromptRing::kZigzag);
@@ -131,15 +129,15 @@ TEST(InferenceTest, ARingPassesTheCacheRound) {
   const LayerOp ring =
       op(inference_layers(llama3_70b(), ring_of(PromptRing::kZigzag, 4, 1), batch).blocks[0],
          "attention");
-  EXPECT_EQ(ring.handed_round, Bytes(2 * (1024 * 256 * 2 + 512 * 256)));
-  EXPECT_EQ(ring.gathered_before, Bytes(0));
+  EXPECT_EQ(ring.pass.handed_round, Bytes(2 * (1024 * 256 * 2 + 512 * 256)));
+  EXPECT_EQ(ring.pass.gathered_before, Bytes(0));
   const ModelLayers gathers =
-      inference_layers(llama3_70b(), {.tensor = 8, .prompt_parts = 4}, batch);
+      inference_layers(llama3_70b(), {.tensor = 8, .prompt = {.parts = 4}}, batch);
   const LayerOp& gather = op(gathers.blocks[0], "attention");
-  EXPECT_EQ(gather.gathered_before, 4 * ring.handed_round);
+  EXPECT_EQ(gather.pass.gathered_before, 4 * ring.pass.handed_round);
   EXPECT_NEAR(attention_flops(ring.forward) / attention_flops(gather.forward), 1, 1e-12);
   // Two parts of others instead of all.
-  EXPECT_EQ(gather.forward_workspace - ring.forward_workspace, 2 * ring.handed_round);
+  EXPECT_EQ(gather.workspace.forward - ring.workspace.forward, 2 * ring.pass.handed_round);
 }
 
 // Latents go round; a rank multiplies those of the others, and those of its own part of the cache.
@@ -147,9 +145,9 @@ TEST(InferenceTest, LatentsGoRound) {
   const RequestBatch batch = prompts(1, 4096, 2048);
   const ModelLayers layers = inference_layers(latent(), ring_of(PromptRing::kZigzag, 4, 2), batch);
   const LayerOp& ring = op(layers.blocks[0], "attention");
-  EXPECT_EQ(ring.handed_round, Bytes((1024 + 512) * 576 * 2));
+  EXPECT_EQ(ring.pass.handed_round, Bytes((1024 + 512) * 576 * 2));
   std::vector<std::int64_t> multiplied;
-  for (const std::vector<Kernel>& part : ring.parts) {
+  for (const std::vector<Kernel>& part : ring.pass.parts) {
     multiplied.push_back(part.front().kind == KernelKind::kMatmul ? part.front().m : 0);
   }
   EXPECT_EQ(multiplied, (std::vector<std::int64_t>{512, 1536, 1536, 1536}));
@@ -161,14 +159,14 @@ TEST(InferenceTest, LatentsByRequestAreReadOnce) {
   const RequestBatch batch = decoding(16, 4096);
   Shard shard{.tensor = 8};
   const ModelLayers heads = inference_layers(latent(), shard, batch);
-  shard.cache_by_request = true;
+  shard.cache.split = CacheSplit::kRequests;
   const ModelLayers requests = inference_layers(latent(), shard, batch);
   const LayerOp& by_head = op(heads.blocks[0], "attention");
   const LayerOp& by_request = op(requests.blocks[0], "attention");
   EXPECT_LT(by_request.forward[0].read.value(), by_head.forward[0].read.value() / 4);
   EXPECT_EQ(by_request.forward[0].flops, by_head.forward[0].flops);
-  EXPECT_EQ(by_request.sent_before, Bytes(16 * 16 * 576 * 2));
-  EXPECT_EQ(by_request.sent_after, Bytes(16 * 16 * 512 * 2));
+  EXPECT_EQ(by_request.pass.sent_before, Bytes(16 * 16 * 576 * 2));
+  EXPECT_EQ(by_request.pass.sent_after, Bytes(16 * 16 * 512 * 2));
 }
 
 // 2 x 80 layers x 8 heads x 128 x 2 bytes; of latents 61 layers x 576 x 2.
@@ -180,7 +178,7 @@ TEST(InferenceTest, ACacheHasKeysAndValuesOrLatents) {
 
 TEST(InferenceTest, ALayerWithAWindowKeepsNoMoreThanThat) {
   ModelSpec model = llama3_70b();
-  model.window = 1024;
+  model.attention.window = 1024;
   model.mixer_pattern = "LG";
   ASSERT_EQ(check(model), std::vector<Problem>{});
   const auto of = [&](Mixer mixer, std::int64_t tokens) {
@@ -299,8 +297,8 @@ TEST(InferenceTest, ATensorGroupDividesTheExperts) {
   };
   const double whole = flops({});
   EXPECT_DOUBLE_EQ(whole, 2.0 * 64 * 4 * 3 * 8192 * 1024);
-  EXPECT_DOUBLE_EQ(4 * flops({.tensor = 4, .expert = 4}), whole);
-  EXPECT_DOUBLE_EQ(4 * flops({.tensor = 4, .expert_tensor = 4}), whole);
+  EXPECT_DOUBLE_EQ(4 * flops({.tensor = 4, .experts = {.parts = 4}}), whole);
+  EXPECT_DOUBLE_EQ(4 * flops({.tensor = 4, .experts = {.tensor = 4}}), whole);
 }
 
 TEST(InferenceTest, ExpertsMayComputeInATypeOfTheirOwn) {
@@ -319,7 +317,8 @@ TEST(InferenceTest, ExpertsMayComputeInATypeOfTheirOwn) {
 // With chances 16 apart the weights of fewer experts are read, of the same FLOPs.
 TEST(InferenceTest, PopularExpertsAreSharedByMoreTokens) {
   const auto kernel = [](double spread) {
-    return experts_of(inference_layers(experts(), {.expert_spread = spread}, decoding(8, 1)));
+    return experts_of(
+        inference_layers(experts(), {.pass_experts = {.spread = spread}}, decoding(8, 1)));
   };
   EXPECT_LT(kernel(16).read, kernel(1).read);
   EXPECT_EQ(kernel(16).flops.value(), kernel(1).flops.value());

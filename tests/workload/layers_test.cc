@@ -110,17 +110,19 @@ TEST(LayersTest, ABlockOfLlama3KeepsEachActivationOnce) {
   const Bytes mlp(8192 * 28672 * 2 / 8);    // one [tokens, intermediate]: 58,720,256
   const Bytes log_sum_exp(8192 * 64 / 8 * 4);
   const Layer block = build_layers(llama3_70b(), eighth(1, 8192)).block(0);
-  EXPECT_EQ(op_named(block, "attention_norm").saved, stream);
-  EXPECT_EQ(op_named(block, "qkv_projection").saved, stream) << "its part of the norm's output";
-  EXPECT_EQ(op_named(block, "rope").saved, 0_B);
-  EXPECT_EQ(op_named(block, "attention").saved, 2 * stream + 2 * kv + log_sum_exp) << "q, output";
-  EXPECT_EQ(op_named(block, "out_projection").saved, 0_B) << "attention keeps its output";
-  EXPECT_EQ(op_named(block, "attention_residual").saved, 0_B);
-  EXPECT_EQ(op_named(block, "mlp_norm").saved, stream);
-  EXPECT_EQ(op_named(block, "gate_up_projection").saved, stream);
-  EXPECT_EQ(op_named(block, "mlp_activation").saved, 2 * mlp) << "gate and up";
-  EXPECT_EQ(op_named(block, "down_projection").saved, mlp) << "their product";
-  EXPECT_EQ(op_named(block, "mlp_residual").saved, 0_B);
+  EXPECT_EQ(op_named(block, "attention_norm").saved.total, stream);
+  EXPECT_EQ(op_named(block, "qkv_projection").saved.total, stream)
+      << "its part of the norm's output";
+  EXPECT_EQ(op_named(block, "rope").saved.total, 0_B);
+  EXPECT_EQ(op_named(block, "attention").saved.total, 2 * stream + 2 * kv + log_sum_exp)
+      << "q, output";
+  EXPECT_EQ(op_named(block, "out_projection").saved.total, 0_B) << "attention keeps its output";
+  EXPECT_EQ(op_named(block, "attention_residual").saved.total, 0_B);
+  EXPECT_EQ(op_named(block, "mlp_norm").saved.total, stream);
+  EXPECT_EQ(op_named(block, "gate_up_projection").saved.total, stream);
+  EXPECT_EQ(op_named(block, "mlp_activation").saved.total, 2 * mlp) << "gate and up";
+  EXPECT_EQ(op_named(block, "down_projection").saved.total, mlp) << "their product";
+  EXPECT_EQ(op_named(block, "mlp_residual").saved.total, 0_B);
   EXPECT_EQ(block.saved(), 6 * stream + 2 * kv + 3 * mlp + log_sum_exp);
   EXPECT_EQ(block.saved(), Bytes(281'280'512));
 }
@@ -141,16 +143,17 @@ TEST(LayersTest, WithoutSequenceParallelismTheStreamIsKeptWhole) {
   const ModelLayers layers = build_layers(gpt3_175b(), shard);
   EXPECT_EQ(layers.block(0).saved(),
             Bytes(s * b * h * 8 + s * b * h * 24 / t + s * b * heads * 4 / t));
-  for (const LayerOp& op : layers.block(0).ops) EXPECT_FALSE(op.regathers_input) << op.name.text();
+  for (const LayerOp& op : layers.block(0).ops)
+    EXPECT_FALSE(op.tensor.regathers_input) << op.name.text();
 }
 
 TEST(LayersTest, OnlyOpsThatReadGatheredTokensGatherThemAgain) {
   const ModelLayers layers = build_layers(llama3_70b(), eighth(1, 8192));
   for (const LayerOp& op : layers.block(0).ops) {
     const bool gathers = op.name == "qkv_projection" || op.name == "gate_up_projection";
-    EXPECT_EQ(op.regathers_input, gathers) << op.name.text();
+    EXPECT_EQ(op.tensor.regathers_input, gathers) << op.name.text();
   }
-  EXPECT_TRUE(op_named(layers.head, "unembedding").regathers_input);
+  EXPECT_TRUE(op_named(layers.head, "unembedding").tensor.regathers_input);
   EXPECT_EQ(layers.boundary, Bytes(8192 * 8192 * 2));
 }
 
@@ -254,7 +257,7 @@ TEST(LayersTest, ShardsHoldTheParametersOnceAndTheNormsEach) {
 
 TEST(LayersTest, ColumnBiasesAreDividedAndRowBiasesReplicated) {
   ModelSpec model = gpt3_175b();
-  model.vocabulary = 51200;  // a multiple of 8
+  model.embedding.vocabulary = 51200;  // a multiple of 8
   const std::int64_t h = 12288;
   // Replicated: 2 norms of 2 h and 2 row biases of h a block, the final norm, the positions.
   const std::int64_t replicated = 96 * 6 * h + 2 * h + 2048 * h;
@@ -265,9 +268,9 @@ TEST(LayersTest, ColumnBiasesAreDividedAndRowBiasesReplicated) {
 TEST(LayersTest, AVocabularyThatDoesNotDivideIsPadded) {
   const ModelLayers layers = build_layers(gpt3_175b(), eighth(1, 2048));
   // 50257 / 8 = 6282.125: 6283 rows a chip.
-  EXPECT_EQ(op_named(layers.embedding, "embedding").parameters, 6283 * 12288);
+  EXPECT_EQ(op_named(layers.embedding, "embedding").parameters.own, 6283 * 12288);
   EXPECT_EQ(op_named(layers.head, "unembedding").forward.front().n, 6283);
-  EXPECT_EQ(op_named(layers.head, "unembedding").parameters, 0) << "tied";
+  EXPECT_EQ(op_named(layers.head, "unembedding").parameters.own, 0) << "tied";
 }
 
 TEST(LayersTest, WeightGradientsAccumulateInFp32) {
@@ -284,40 +287,43 @@ TEST(LayersTest, TheHeadKeepsLogitsAndTwoStatisticsAToken) {
   const ModelLayers layers = build_layers(llama3_70b(), eighth(1, 8192));
   const LayerOp& loss = op_named(layers.head, "cross_entropy");
   // 128256 / 8 = 16032 bf16 logits, two fp32 statistics and an 8-byte target a token.
-  EXPECT_EQ(loss.saved, Bytes(8192 * (16032 * 2 + 2 * 4 + 8)));
-  EXPECT_EQ(loss.reduced_values_per_token, 3);
-  EXPECT_EQ(op_named(layers.head, "final_norm").saved, Bytes(8192 * 8192 * 2 / 8));
+  EXPECT_EQ(loss.saved.total, Bytes(8192 * (16032 * 2 + 2 * 4 + 8)));
+  EXPECT_EQ(loss.tensor.reduced_values_per_token, 3);
+  EXPECT_EQ(op_named(layers.head, "final_norm").saved.total, Bytes(8192 * 8192 * 2 / 8));
 }
 
 // The bytes in memory for 1,000 tokens' logits while a loss of several kernels runs.
 TEST(LayersTest, ALossInPassesKeepsFp32) {
   const std::int64_t tokens = 1024, logits = tokens * 128'256;
   const auto head_of = [&](LossKernels loss, std::int64_t tensor) {
-    return build_layers(llama3_70b(), {.sequence_length = tokens, .tensor = tensor, .loss = loss})
+    return build_layers(llama3_70b(),
+                        {.sequence_length = tokens, .tensor = tensor, .loss = {.kernels = loss}})
         .head;
   };
   const Layer in_place = head_of(LossKernels::kInPlace, 1);
-  EXPECT_EQ(op_named(in_place, "cross_entropy").saved, Bytes(logits * 4 + tokens * (4 + 8)));
-  EXPECT_EQ(op_named(in_place, "cross_entropy").forward_workspace, Bytes(logits * 2 + tokens * 12));
-  EXPECT_EQ(op_named(in_place, "cross_entropy").backward_workspace, Bytes(logits * 2));
+  EXPECT_EQ(op_named(in_place, "cross_entropy").saved.total, Bytes(logits * 4 + tokens * (4 + 8)));
+  EXPECT_EQ(op_named(in_place, "cross_entropy").workspace.forward, Bytes(logits * 2 + tokens * 12));
+  EXPECT_EQ(op_named(in_place, "cross_entropy").workspace.backward, Bytes(logits * 2));
   // Log-softmax, the gradients of it and of the fp32 copy, and the block of the bf16 logits.
   const LayerOp separate = op_named(head_of(LossKernels::kSeparate, 1), "cross_entropy");
-  EXPECT_EQ(separate.saved + separate.backward_workspace, Bytes(logits * 14 + tokens * 12));
-  const Shard holds{.sequence_length = tokens, .loss = LossKernels::kSeparate, .hold_logits = true};
+  EXPECT_EQ(separate.saved.total + separate.workspace.backward, Bytes(logits * 14 + tokens * 12));
+  const Shard holds{.sequence_length = tokens,
+                    .loss = {.kernels = LossKernels::kSeparate, .hold_logits = true}};
   const LayerOp held = op_named(build_layers(llama3_70b(), holds).head, "cross_entropy");
-  EXPECT_EQ(held.saved + held.backward_workspace, Bytes(logits * 16 + tokens * 12));
-  EXPECT_EQ(held.saved, separate.saved);
+  EXPECT_EQ(held.saved.total + held.workspace.backward, Bytes(logits * 16 + tokens * 12));
+  EXPECT_EQ(held.saved.total, separate.saved.total);
   Shard holds_in_place = holds;
-  holds_in_place.loss = LossKernels::kInPlace;
+  holds_in_place.loss.kernels = LossKernels::kInPlace;
   const LayerOp held_in_place =
       op_named(build_layers(llama3_70b(), holds_in_place).head, "cross_entropy");
-  EXPECT_EQ(held_in_place.saved + held_in_place.backward_workspace,
+  EXPECT_EQ(held_in_place.saved.total + held_in_place.workspace.backward,
             Bytes(logits * 8 + tokens * 12));
   const LayerOp parallel = op_named(head_of(LossKernels::kSeparate, 8), "cross_entropy");
-  EXPECT_EQ(parallel.saved + parallel.backward_workspace, Bytes(logits / 8 * 18 + tokens * 12));
+  EXPECT_EQ(parallel.saved.total + parallel.workspace.backward,
+            Bytes(logits / 8 * 18 + tokens * 12));
   // The gradient of the logits takes the logits' place only in the fused kernel.
   const auto workspace = [&](LossKernels loss) {
-    return op_named(head_of(loss, 1), "unembedding").backward_workspace;
+    return op_named(head_of(loss, 1), "unembedding").workspace.backward;
   };
   EXPECT_EQ(workspace(LossKernels::kInPlace) - workspace(LossKernels::kFused), Bytes(logits * 2));
 }
@@ -327,7 +333,8 @@ TEST(LayersTest, ALossInPassesKeepsFp32) {
 TEST(LayersTest, MetricsPassOverTheLogitsAgain) {
   const std::int64_t tokens = 1024, logits = tokens * 128'256;
   const auto loss_with = [&](std::int64_t metrics, LossKernels loss) {
-    const Shard shard{.sequence_length = tokens, .loss = loss, .metric_losses = metrics};
+    const Shard shard{.sequence_length = tokens,
+                      .loss = {.kernels = loss, .metric_losses = metrics}};
     return op_named(build_layers(llama3_70b(), shard).head, "cross_entropy");
   };
   const auto traffic = [](const LayerOp& op) {
@@ -341,8 +348,8 @@ TEST(LayersTest, MetricsPassOverTheLogitsAgain) {
     const LayerOp with_two = loss_with(2, kind);
     EXPECT_EQ(traffic(with_two) - traffic(without), Bytes(2 * 22 * logits));
     EXPECT_EQ(with_two.input_gradient.size(), without.input_gradient.size());
-    EXPECT_EQ(with_two.saved, without.saved);
-    EXPECT_EQ(with_two.forward_workspace, std::max(without.forward_workspace, Bytes(8 * logits)));
+    EXPECT_EQ(with_two.saved.total, without.saved.total);
+    EXPECT_EQ(with_two.workspace.forward, std::max(without.workspace.forward, Bytes(8 * logits)));
   }
 }
 
@@ -354,7 +361,8 @@ TEST(LayersTest, TrafficOfALoss) {
   const std::int64_t tokens = 1024;
   const auto traffic = [&](LossKernels loss, std::int64_t tensor, bool forward) {
     const Layer head =
-        build_layers(llama3_70b(), {.sequence_length = tokens, .tensor = tensor, .loss = loss})
+        build_layers(llama3_70b(),
+                     {.sequence_length = tokens, .tensor = tensor, .loss = {.kernels = loss}})
             .head;
     const LayerOp& op = op_named(head, "cross_entropy");
     double bytes = 0;
@@ -407,8 +415,8 @@ TEST(LayersTest, BytesFollowTheDataType) {
   shard.types = all_of_type(DataType::kFp32);
   const ModelLayers four = build_layers(llama3_70b(), shard);
   EXPECT_EQ(four.boundary, 2 * two.boundary);
-  EXPECT_EQ(op_named(four.block(0), "down_projection").saved,
-            2 * op_named(two.block(0), "down_projection").saved);
+  EXPECT_EQ(op_named(four.block(0), "down_projection").saved.total,
+            2 * op_named(two.block(0), "down_projection").saved.total);
 }
 
 // Each operand that is rounded is read once more, in bf16. Rounded weights are rounded twice.
@@ -429,12 +437,12 @@ TEST(LayersTest, ScalesOfATensorAreFoundBeforeItIsRounded) {
   EXPECT_EQ(count(shard, "round_weight"), 0);
   const std::int64_t rounded = count(shard, "round_input") + count(shard, "round_gradient");
   EXPECT_GE(rounded, 4 + 4) << "inputs and gradients of four projections";
-  shard.current_scaling = true;
+  shard.narrow.current_scaling = true;
   EXPECT_EQ(count(shard, "find_scale"), rounded);
-  shard.round_weights = true;
+  shard.narrow.round_weights = true;
   EXPECT_EQ(count(shard, "round_weight"), 4 * 2);
   EXPECT_EQ(count(shard, "find_scale"), rounded + 4 * 2);
-  shard.types.scale_block = 128;
+  shard.narrow.scale_block = 128;
   EXPECT_EQ(count(shard, "find_scale"), 0) << "a block's scale is found where it is rounded";
 }
 

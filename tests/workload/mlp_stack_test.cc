@@ -15,7 +15,7 @@ ModelSpec stack() {
           .kind = ModelKind::kMlpStack,
           .layers = 3,
           .hidden = 64,
-          .intermediate = 256};
+          .mlp = {.width = 256}};
 }
 
 double flops(const std::vector<Kernel>& kernels) {
@@ -61,10 +61,10 @@ TEST(MlpStackTest, DividedTokensAreGatheredBeforeTheFirstMatmul) {
     const Shard shard{.sequence_length = 16, .tensor = 4, .sequence_parallel = divided};
     const ModelLayers layers = build_layers(stack(), shard);
     for (const LayerOp& op : layers.block(0).ops) {
-      EXPECT_EQ(op.regathers_input, divided && op.name == "up_projection") << op.name.text();
+      EXPECT_EQ(op.tensor.regathers_input, divided && op.name == "up_projection") << op.name.text();
     }
     const LayerOp& up = layers.block(0).ops[1];
-    EXPECT_EQ(up.forward_workspace.value(), divided ? 16 * 64 * 2 : 0);
+    EXPECT_EQ(up.workspace.forward.value(), divided ? 16 * 64 * 2 : 0);
   }
 }
 
@@ -80,8 +80,8 @@ TEST(MlpStackTest, ModelFlopsAreSixAParameterAndToken) {
 
 TEST(MlpStackTest, WhatItDoesNotHaveIsRefused) {
   ModelSpec model = stack();
-  model.heads = 8;
-  model.vocabulary = 1000;
+  model.attention.heads = 8;
+  model.embedding.vocabulary = 1000;
   model.hidden = 0;
   const std::vector<Problem> problems = check(model);
   ASSERT_EQ(problems.size(), 3U);

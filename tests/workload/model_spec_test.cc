@@ -28,7 +28,7 @@ TEST(ModelSpecTest, CountsTheParametersOfGpt3) {
 
 TEST(ModelSpecTest, UntyingAddsOneTable) {
   ModelSpec model = gpt3_175b();
-  model.tied_embeddings = false;
+  model.embedding.tied = false;
   EXPECT_EQ(parameter_count(model) - parameter_count(gpt3_175b()), 50257 * 12288);
   EXPECT_EQ(matmul_parameter_count(model), matmul_parameter_count(gpt3_175b()));
 }
@@ -76,8 +76,8 @@ TEST(ModelSpecTest, AcceptsPublishedModels) {
 TEST(ModelSpecTest, ReportsEveryProblemAtOnce) {
   ModelSpec model = llama3_8b();
   model.layers = 0;
-  model.kv_heads = 5;
-  model.learned_positions = -1;
+  model.attention.kv_heads = 5;
+  model.embedding.learned_positions = -1;
   const std::vector<Problem> expected{
       {"layers", "must be at least 1, is 0"},
       {"learned_positions", "must be at least 0, is -1"},
@@ -128,7 +128,7 @@ TEST(ModelSpecTest, NoExpertGetsATokenTwice) {
 
 TEST(ModelSpecTest, LayersTakeTurns) {
   ModelSpec model = mixtral_8x7b();
-  model.window = 1024;
+  model.attention.window = 1024;
   model.mixer_pattern = "LLG";
   model.experts.first_dense = 1;
   model.experts.every = 2;
@@ -144,7 +144,7 @@ TEST(ModelSpecTest, LayersTakeTurns) {
 TEST(ModelSpecTest, WindowsCountTheirOwnPairs) {
   // Windows of 1,024 in half of the layers at 8,192 tokens: 8192 x 1024 - 1024^2 / 2 pairs there.
   ModelSpec model = llama3_8b();
-  model.window = 1024;
+  model.attention.window = 1024;
   model.mixer_pattern = "LG";
   const double matmuls = 6.0 * 8192 * static_cast<double>(matmul_parameter_count(model));
   const double pair = 3.0 * 2 * 32 * 256;  // FLOPs of one pair, forward and backward, all heads

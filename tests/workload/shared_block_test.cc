@@ -23,12 +23,10 @@ ModelSpec zamba() {
   ModelSpec model{.name = "shared",
                   .layers = 8,
                   .hidden = kHidden,
-                  .intermediate = kWidth,
-                  .heads = kHeads,
-                  .kv_heads = kHeads,
-                  .head_dim = kHeadDim,
-                  .vocabulary = 1000};
-  model.tied_embeddings = true;
+                  .attention = {.heads = kHeads, .kv_heads = kHeads, .head_dim = kHeadDim},
+                  .mlp = {.width = kWidth},
+                  .embedding = {.vocabulary = 1000}};
+  model.embedding.tied = true;
   model.mixer_pattern = "SZ";
   model.mlp_pattern = "-";
   model.state = {.kind = StateKind::kMamba2,
@@ -98,13 +96,11 @@ TEST(LayerEmbeddingTest, ParametersAreThoseOfThePublishedShape) {
   ModelSpec model{.name = "vectors",
                   .layers = 4,
                   .hidden = kHidden,
-                  .intermediate = kWidth,
-                  .heads = kHeads,
-                  .kv_heads = kHeads,
-                  .head_dim = 32,
-                  .vocabulary = 1000};
+                  .attention = {.heads = kHeads, .kv_heads = kHeads, .head_dim = 32},
+                  .mlp = {.width = kWidth},
+                  .embedding = {.vocabulary = 1000}};
   const std::int64_t before = parameter_count(model);
-  model.layer_embedding = 32;
+  model.embedding.of_layers = 32;
   const std::int64_t tables = 1000 * 4 * 32 + kHidden * 4 * 32 + 32;
   const std::int64_t gates = 4 * (2 * kHidden * 32 + kHidden);
   EXPECT_EQ(parameter_count(model) - before, tables + gates);
@@ -119,7 +115,7 @@ TEST(MixerTest, BothBranchesHaveTheirBias) {
   model.state.bias = true;
   const std::int64_t of_states = parameter_count(model) - none;
   EXPECT_EQ(of_states, 8 * (2 * 512 + 2 * 32 + 8 + kHidden));
-  model.attention_bias = true;
+  model.attention.bias = true;
   EXPECT_EQ(parameter_count(model) - none - of_states, 8 * (3 * kHeads * kHeadDim + kHidden));
 }
 

@@ -20,11 +20,9 @@ ModelSpec sparse(std::int64_t layers = 1) {
       .name = "sparse",
       .layers = layers,
       .hidden = 7168,
-      .intermediate = 18432,
-      .heads = 128,
-      .kv_heads = 128,
-      .head_dim = 192,
-      .vocabulary = 129280,
+      .attention = {.heads = 128, .kv_heads = 128, .head_dim = 192},
+      .mlp = {.width = 18432},
+      .embedding = {.vocabulary = 129280},
       .latent = {.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128}};
   model.mixer_pattern = "I";
   model.indexer = {.heads = 64, .head_dim = 128, .top_k = 2048};
@@ -48,8 +46,8 @@ TEST(SparseAttentionTest, ModelFlopsAreThoseOfTheChosenPairsAndTheIndexer) {
 
 TEST(SparseAttentionTest, AnIndexerHasItsOwnMatrices) {
   const Layer block = build_layers(sparse(), {.sequence_length = 4096}).block(0);
-  EXPECT_EQ(op_named(block, "index_query_projection").parameters, 1536 * 64 * 128);
-  EXPECT_EQ(op_named(block, "index_key_projection").parameters, 7168 * (128 + 64) + 2 * 128);
+  EXPECT_EQ(op_named(block, "index_query_projection").parameters.own, 1536 * 64 * 128);
+  EXPECT_EQ(op_named(block, "index_key_projection").parameters.own, 7168 * (128 + 64) + 2 * 128);
 }
 
 TEST(SparseAttentionTest, ScoresPassThroughMemoryAndTheChoiceIsKept) {
@@ -58,7 +56,7 @@ TEST(SparseAttentionTest, ScoresPassThroughMemoryAndTheChoiceIsKept) {
   const LayerOp& scores = op_named(block, "index_scores");
   EXPECT_EQ(scores.forward[0].written, Bytes(4 * s * s / 2));
   EXPECT_EQ(scores.forward[1].read, Bytes(4 * s * s / 2));
-  EXPECT_EQ(scores.saved_inside, Bytes(s * 2048 * 4));
+  EXPECT_EQ(scores.saved.inside, Bytes(s * 2048 * 4));
 }
 
 // 576 features of each token that a query has chosen are gathered; values are a part of them.
@@ -68,7 +66,7 @@ TEST(SparseAttentionTest, AttentionGathersLatentVectors) {
   const LayerOp& attention = op_named(block, "attention");
   const std::int64_t once = s * 128 * 576 + s * 576;
   EXPECT_EQ(attention.forward[0].read, Bytes(2 * (once + chosen * 576)));
-  EXPECT_EQ(attention.saved_input, Bytes(2 * once));
+  EXPECT_EQ(attention.saved.input, Bytes(2 * once));
 }
 
 TEST(SparseAttentionTest, ALayerThatSharesAChoiceHasNoIndexer) {

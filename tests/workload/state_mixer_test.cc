@@ -16,8 +16,9 @@ namespace {
 // mamba2-2.7b (state-spaces/mamba2-2.7b): 64 layers of width 2,560, inner width 5,120 in 80 heads
 // of 64, state 128, 1 group, 4 taps, no MLP.
 ModelSpec mamba2() {
-  ModelSpec model{.name = "mamba2-2.7b", .layers = 64, .hidden = 2560, .vocabulary = 50288};
-  model.tied_embeddings = true;
+  ModelSpec model{
+      .name = "mamba2-2.7b", .layers = 64, .hidden = 2560, .embedding = {.vocabulary = 50288}};
+  model.embedding.tied = true;
   model.mixer_pattern = "S";
   model.mlp_pattern = "-";
   model.state = {.kind = StateKind::kMamba2,
@@ -35,13 +36,11 @@ ModelSpec gated_delta() {
   ModelSpec model{.name = "delta",
                   .layers = 4,
                   .hidden = 2048,
-                  .intermediate = 5120,
-                  .heads = 16,
-                  .kv_heads = 2,
-                  .head_dim = 256,
-                  .vocabulary = 151936};
+                  .attention = {.heads = 16, .kv_heads = 2, .head_dim = 256},
+                  .mlp = {.width = 5120},
+                  .embedding = {.vocabulary = 151936}};
   model.mixer_pattern = "SSSG";
-  model.attention_gate = AttentionGate::kValue;
+  model.attention.gate = AttentionGate::kValue;
   model.state = {.kind = StateKind::kGatedDelta,
                  .heads = 32,
                  .groups = 16,
@@ -79,14 +78,14 @@ TEST(StateMixerTest, CountsTheParametersOfAGatedDeltaLayer) {
   const ModelLayers layers = build_layers(model, {.sequence_length = 1});
   const Layer& linear = layers.block(0);
   const std::int64_t keys = 16 * 128, values = 32 * 128;
-  EXPECT_EQ(op_named(linear, "state_projection").parameters,
+  EXPECT_EQ(op_named(linear, "state_projection").parameters.own,
             2048 * (2 * keys + 2 * values + 2 * 32));
-  EXPECT_EQ(op_named(linear, "convolution").parameters, 4 * (2 * keys + values));
-  EXPECT_EQ(op_named(linear, "scan").parameters, 2 * 32);
-  EXPECT_EQ(op_named(linear, "state_norm").parameters, 128);
-  EXPECT_EQ(op_named(linear, "state_out_projection").parameters, values * 2048);
+  EXPECT_EQ(op_named(linear, "convolution").parameters.own, 4 * (2 * keys + values));
+  EXPECT_EQ(op_named(linear, "scan").parameters.own, 2 * 32);
+  EXPECT_EQ(op_named(linear, "state_norm").parameters.own, 128);
+  EXPECT_EQ(op_named(linear, "state_out_projection").parameters.own, values * 2048);
   // Queries with a gate for each value, two key-value heads.
-  EXPECT_EQ(op_named(layers.block(3), "qkv_projection").parameters,
+  EXPECT_EQ(op_named(layers.block(3), "qkv_projection").parameters.own,
             2048 * (2 * 16 * 256 + 2 * 2 * 256));
 }
 
@@ -176,7 +175,7 @@ TEST(StateMixerTest, TensorRanksDivideHeadsAndShareGroups) {
                {.sequence_length = 4096, .tensor = tensor, .sequence_parallel = tensor > 1})
         .block(0);
   };
-  EXPECT_EQ(op_named(layer(8), "state_projection").parameters, 2560 * (2 * 640 + 2 * 128 + 10));
+  EXPECT_EQ(op_named(layer(8), "state_projection").parameters.own, 2560 * (2 * 640 + 2 * 128 + 10));
   EXPECT_DOUBLE_EQ(flops_of(op_named(layer(8), "state_out_projection").forward),
                    flops_of(op_named(layer(1), "state_out_projection").forward) / 8);
 }

@@ -32,7 +32,7 @@ std::string names_of(const std::vector<Kernel>& kernels) {
 
 Bytes cheap(const Layer& layer) {
   Bytes sum;
-  for (const LayerOp& op : layer.ops) sum += op.saved_inside;
+  for (const LayerOp& op : layer.ops) sum += op.saved.inside;
   return sum;
 }
 
@@ -47,7 +47,7 @@ TEST(KorthikantiTest, TheFormulasFallOutOfTheKernelLists) {
                                 .sequence_length = s,
                                 .tensor = tensor,
                                 .sequence_parallel = sequence_parallel,
-                                .fused_attention = false})
+                                .kernels = {.fused_attention = false}})
         .block(0);
   };
   const std::int64_t sbh = s * b * h;
@@ -59,8 +59,8 @@ TEST(KorthikantiTest, TheFormulasFallOutOfTheKernelLists) {
   EXPECT_EQ(block(t, true).saved() - cheap(block(t, true)), Bytes(34 * sbh / t));
   EXPECT_EQ(block(t, false).saved() - cheap(block(t, false)), Bytes(10 * sbh + 24 * sbh / t));
   // Full recompute: the input of the layer.
-  EXPECT_EQ(block(1, false).ops.front().saved, Bytes(2 * sbh));
-  EXPECT_EQ(block(t, true).ops.front().saved, Bytes(2 * sbh / t));
+  EXPECT_EQ(block(1, false).ops.front().saved.total, Bytes(2 * sbh));
+  EXPECT_EQ(block(t, true).ops.front().saved.total, Bytes(2 * sbh / t));
 }
 
 TEST(KorthikantiTest, TheEmbeddingKeepsItsDropoutMask) {
@@ -68,11 +68,12 @@ TEST(KorthikantiTest, TheEmbeddingKeepsItsDropoutMask) {
   model.dropout = true;
   const ModelLayers layers = build_layers(
       model, {.sequences = 2, .sequence_length = 2048, .tensor = 8, .sequence_parallel = true});
-  EXPECT_EQ(op_named(layers.embedding, "embedding_dropout").saved, Bytes(2 * 2048 * 12288 / 8));
+  EXPECT_EQ(op_named(layers.embedding, "embedding_dropout").saved.total,
+            Bytes(2 * 2048 * 12288 / 8));
 }
 
 TEST(UnfusedAttentionTest, MultipliesEveryPairSixTimes) {
-  Shard shard{.sequence_length = 1024, .fused_attention = false};
+  Shard shard{.sequence_length = 1024, .kernels = {.fused_attention = false}};
   const LayerOp attention = op_named(build_layers(gpt3_175b(), shard).block(0), "attention");
   Flops forward, backward;
   for (const Kernel& kernel : attention.forward) {
@@ -84,7 +85,7 @@ TEST(UnfusedAttentionTest, MultipliesEveryPairSixTimes) {
   // Two matmuls of 2 x 1024^2 x 128 FLOPs a head forward, masked pairs too, and four backward.
   EXPECT_EQ(forward, Flops(2 * 2.0 * 1024 * 1024 * 128 * 96));
   EXPECT_EQ(backward, 2 * forward);
-  EXPECT_EQ(attention.saved_inside, Bytes(1024 * 1024 * 96 * 2)) << "probabilities, no dropout";
+  EXPECT_EQ(attention.saved.inside, Bytes(1024 * 1024 * 96 * 2)) << "probabilities, no dropout";
 }
 
 ModelSpec deepseek() {
@@ -92,11 +93,9 @@ ModelSpec deepseek() {
       .name = "deepseek-v3",
       .layers = 61,
       .hidden = 7168,
-      .intermediate = 18432,
-      .heads = 128,
-      .kv_heads = 128,
-      .head_dim = 192,
-      .vocabulary = 129280,
+      .attention = {.heads = 128, .kv_heads = 128, .head_dim = 192},
+      .mlp = {.width = 18432},
+      .embedding = {.vocabulary = 129280},
       .latent = {.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128},
       .experts = {.routed = 256,
                   .per_token = 8,
@@ -114,14 +113,14 @@ TEST(LatentAttentionTest, KeepsLatentsAndWhatTheKernelReads) {
   const Layer& block = layers.block(0);
   EXPECT_EQ(block.name, "dense block");
   EXPECT_EQ(layers.block(3).name, "expert block");
-  EXPECT_EQ(op_named(block, "latent_projection").parameters, 7168 * (1536 + 512 + 64));
-  EXPECT_EQ(op_named(block, "query_up_projection").parameters, 1536 * 128 * 192);
-  EXPECT_EQ(op_named(block, "key_value_up_projection").parameters, 512 * 128 * 256);
-  EXPECT_EQ(op_named(block, "latent_norm").saved, Bytes(s * 2048 * 2));
-  EXPECT_EQ(op_named(block, "query_up_projection").saved, Bytes(s * 1536 * 2));
-  EXPECT_EQ(op_named(block, "key_value_up_projection").saved, Bytes(s * 512 * 2));
+  EXPECT_EQ(op_named(block, "latent_projection").parameters.own, 7168 * (1536 + 512 + 64));
+  EXPECT_EQ(op_named(block, "query_up_projection").parameters.own, 1536 * 128 * 192);
+  EXPECT_EQ(op_named(block, "key_value_up_projection").parameters.own, 512 * 128 * 256);
+  EXPECT_EQ(op_named(block, "latent_norm").saved.total, Bytes(s * 2048 * 2));
+  EXPECT_EQ(op_named(block, "query_up_projection").saved.total, Bytes(s * 1536 * 2));
+  EXPECT_EQ(op_named(block, "key_value_up_projection").saved.total, Bytes(s * 512 * 2));
   // q and k of 192 a head, v and output of 128, and the log-sum-exp.
-  EXPECT_EQ(op_named(block, "attention").saved, Bytes(s * 128 * (2 * 640 + 4)));
+  EXPECT_EQ(op_named(block, "attention").saved.total, Bytes(s * 128 * (2 * 640 + 4)));
 }
 
 TEST(LatentAttentionTest, OnlyTheLatentsCrossTheTensorGroup) {
@@ -129,9 +128,10 @@ TEST(LatentAttentionTest, OnlyTheLatentsCrossTheTensorGroup) {
       build_layers(deepseek(), {.sequence_length = 4096, .tensor = 8, .sequence_parallel = true});
   const Layer& block = layers.block(0);
   EXPECT_EQ(regions_of(block), "SSSTTTTTSSTTTS");
-  EXPECT_EQ(op_named(block, "query_up_projection").crossing, Bytes(4096 * (1536 + 512 + 64) * 2));
-  EXPECT_TRUE(op_named(block, "query_up_projection").regathers_input);
-  EXPECT_FALSE(op_named(block, "key_value_up_projection").regathers_input);
+  EXPECT_EQ(op_named(block, "query_up_projection").tensor.crossing,
+            Bytes(4096 * (1536 + 512 + 64) * 2));
+  EXPECT_TRUE(op_named(block, "query_up_projection").tensor.regathers_input);
+  EXPECT_FALSE(op_named(block, "key_value_up_projection").tensor.regathers_input);
 }
 
 TEST(PredictionTest, AModuleHasAProjectionABlockAndSharedTables) {
@@ -152,7 +152,7 @@ TEST(ParallelBranchesTest, ShareANormAndARunOfTensorOps) {
   const Layer block = build_layers(model, shard).block(0);
   EXPECT_EQ(regions_of(block), "STTTTTTTS");
   std::int64_t gathered_again = 0;
-  for (const LayerOp& op : block.ops) gathered_again += op.regathers_input ? 1 : 0;
+  for (const LayerOp& op : block.ops) gathered_again += op.tensor.regathers_input ? 1 : 0;
   EXPECT_EQ(gathered_again, 1);
   const Layer serial = build_layers(llama3_8b(), shard).block(0);
   EXPECT_EQ(serial.parameters() - block.parameters(), 4096) << "a norm";
@@ -162,7 +162,7 @@ TEST(ParallelBranchesTest, ShareANormAndARunOfTensorOps) {
 
 TEST(PostNormsTest, StandBeforeTheAdditions) {
   ModelSpec model = llama3_8b();
-  model.post_norms = true;
+  model.norms.post = true;
   const Layer block = build_layers(model, {.sequence_length = 64}).block(0);
   EXPECT_EQ(regions_of(block), "STTTTSSSTTTSS");
   EXPECT_EQ(
@@ -172,7 +172,7 @@ TEST(PostNormsTest, StandBeforeTheAdditions) {
 
 TEST(WindowTest, LocalLayersComputeTheirOwnPairs) {
   ModelSpec model = llama3_8b();
-  model.window = 512;
+  model.attention.window = 512;
   model.mixer_pattern = "LG";
   const ModelLayers layers = build_layers(model, {.sequence_length = 4096});
   ASSERT_EQ(layers.blocks.size(), 2U);
@@ -184,7 +184,7 @@ TEST(WindowTest, LocalLayersComputeTheirOwnPairs) {
 
 TEST(EncoderTest, LooksAtEveryPair) {
   ModelSpec encoder = gpt3_175b();
-  encoder.causal = false;
+  encoder.attention.causal = false;
   const auto flops = [](const ModelSpec& model) {
     return op_named(build_layers(model, {.sequence_length = 512}).block(0), "attention")
         .forward.front()
@@ -209,9 +209,11 @@ TEST(Fp8Test, ProjectionsMultiplyAndKeepInOneByte) {
   const Layer wide = build_layers(llama3_8b(), shard).block(0);
   shard.types.matmul = DataType::kFp8;
   const Layer narrow = build_layers(llama3_8b(), shard).block(0);
-  EXPECT_EQ(2 * op_named(narrow, "qkv_projection").saved, op_named(wide, "qkv_projection").saved);
-  EXPECT_EQ(2 * op_named(narrow, "down_projection").saved, op_named(wide, "down_projection").saved);
-  EXPECT_EQ(op_named(narrow, "attention").saved, op_named(wide, "attention").saved);
+  EXPECT_EQ(2 * op_named(narrow, "qkv_projection").saved.total,
+            op_named(wide, "qkv_projection").saved.total);
+  EXPECT_EQ(2 * op_named(narrow, "down_projection").saved.total,
+            op_named(wide, "down_projection").saved.total);
+  EXPECT_EQ(op_named(narrow, "attention").saved.total, op_named(wide, "attention").saved.total);
   const LayerOp down = op_named(narrow, "down_projection");
   ASSERT_EQ(down.forward.size(), 2U);
   EXPECT_EQ(down.forward[0].name, "round_input");
@@ -226,11 +228,11 @@ TEST(Fp8Test, ProjectionsMultiplyAndKeepInOneByte) {
 TEST(Fp8Test, BlocksOfARowHaveScales) {
   Shard shard{.sequence_length = 1024};
   shard.types.matmul = DataType::kFp8;
-  shard.types.scale_block = 128;
+  shard.narrow.scale_block = 128;
   const LayerOp down = op_named(build_layers(llama3_8b(), shard).block(0), "down_projection");
-  EXPECT_EQ(down.saved, Bytes(1024 * 14336 / 128 * 132));
+  EXPECT_EQ(down.saved.total, Bytes(1024 * 14336 / 128 * 132));
   ASSERT_EQ(down.weight_gradient.size(), 2U);
-  EXPECT_EQ(down.weight_gradient[0].read + down.weight_gradient[0].written, 2 * down.saved);
+  EXPECT_EQ(down.weight_gradient[0].read + down.weight_gradient[0].written, 2 * down.saved.total);
   EXPECT_TRUE(down.weight_gradient[1].accumulates);
   EXPECT_EQ(down.input_gradient[0].read, Bytes(1024 * 4096 * 2));
   EXPECT_EQ(down.input_gradient[0].written, Bytes(2 * 1024 * 4096 / 128 * 132));
@@ -240,9 +242,9 @@ TEST(Fp8Test, BlocksOfARowHaveScales) {
 TEST(Fp8Test, RowsHaveScales) {
   Shard shard{.sequence_length = 1024};
   shard.types.matmul = DataType::kFp8;
-  shard.types.scale_rows = true;
+  shard.narrow.scale_rows = true;
   const LayerOp down = op_named(build_layers(llama3_8b(), shard).block(0), "down_projection");
-  EXPECT_EQ(down.saved, Bytes(1024 * 14336));
+  EXPECT_EQ(down.saved.total, Bytes(1024 * 14336));
   ASSERT_EQ(down.weight_gradient.size(), 2U);
   EXPECT_EQ(down.weight_gradient[0].name, "turn_input");
   EXPECT_EQ(down.input_gradient[0].written, Bytes(2 * 1024 * 4096));
@@ -254,9 +256,9 @@ TEST(Fp8Test, FormatsWithScalesAreSmallerStill) {
   Shard shard{.sequence_length = 1024};
   shard.types.matmul = DataType::kNvfp4;
   const LayerOp down = op_named(build_layers(llama3_8b(), shard).block(0), "down_projection");
-  EXPECT_EQ(down.saved, Bytes(1024 * 14336 / 16 * 9));
+  EXPECT_EQ(down.saved.total, Bytes(1024 * 14336 / 16 * 9));
   ASSERT_EQ(down.forward.size(), 2U);
-  EXPECT_EQ(down.forward[0].written, down.saved);
+  EXPECT_EQ(down.forward[0].written, down.saved.total);
   EXPECT_EQ(down.forward[1].type, DataType::kNvfp4);
   EXPECT_EQ(down.forward[1].read, Bytes((1024 + 4096) * 14336 / 16 * 9));
   EXPECT_EQ(down.forward[1].written, Bytes(1024 * 4096 * 2));
@@ -269,15 +271,15 @@ TEST(Fp8Test, FormatsWithScalesAreSmallerStill) {
 TEST(Fp8Test, InputsOfActivationsAreKeptNarrow) {
   Shard shard{.sequence_length = 1024};
   const LayerOp wide = op_named(build_layers(llama3_8b(), shard).block(0), "mlp_activation");
-  shard.types.scale_block = 128;
-  shard.types.activation_input = DataType::kFp8;
+  shard.narrow.scale_block = 128;
+  shard.narrow.activation_input_type = DataType::kFp8;
   const LayerOp narrow = op_named(build_layers(llama3_8b(), shard).block(0), "mlp_activation");
   const Bytes kept(1024 * 2 * 14336 / 128 * 132);
-  EXPECT_EQ(wide.saved, Bytes(1024 * 2 * 14336 * 2));
-  EXPECT_EQ(narrow.saved, kept);
+  EXPECT_EQ(wide.saved.total, Bytes(1024 * 2 * 14336 * 2));
+  EXPECT_EQ(narrow.saved.total, kept);
   EXPECT_EQ(narrow.forward.front().written - wide.forward.front().written, kept);
   EXPECT_EQ(wide.input_gradient.front().read - narrow.input_gradient.front().read,
-            wide.saved - kept);
+            wide.saved.total - kept);
 }
 
 // Tokens and the gradients of their results are rounded before they leave, and rounded along the
@@ -285,13 +287,13 @@ TEST(Fp8Test, InputsOfActivationsAreKeptNarrow) {
 TEST(Fp8Test, TokensThatTravelNarrowArriveNarrow) {
   Shard shard{.sequence_length = 1024};
   shard.types.matmul = shard.types.dispatch = DataType::kFp8;
-  shard.types.scale_block = 128;
+  shard.narrow.scale_block = 128;
   const Layer block = build_layers(mixtral_8x7b(), shard).block(0);
   EXPECT_EQ(names_of(op_named(block, "permute").forward), "round_input permute");
   EXPECT_EQ(names_of(op_named(block, "unpermute").input_gradient), "round_gradient permute");
   const LayerOp& up = op_named(block, "expert_gate_up_projection");
   EXPECT_EQ(up.forward.size(), 1U);
-  EXPECT_EQ(up.saved, Bytes(2 * 1024 * 4096 / 128 * 132));
+  EXPECT_EQ(up.saved.total, Bytes(2 * 1024 * 4096 / 128 * 132));
   const LayerOp& down = op_named(block, "expert_down_projection");
   EXPECT_EQ(down.input_gradient.size(), 1U);
   EXPECT_EQ(names_of(down.weight_gradient), "turn_gradient turn_input expert_down_projection");
@@ -301,10 +303,10 @@ TEST(Fp8Test, TokensThatTravelNarrowArriveNarrow) {
 // With separate kernels the gradient is read twice, once for each direction. Values that the
 // backward reads are widened first.
 TEST(Fp8Test, SeparateKernelsReadWhatTheyRoundAgain) {
-  Shard shard{.sequence_length = 1024, .fused_elementwise = false};
+  Shard shard{.sequence_length = 1024, .kernels = {.fused_elementwise = false}};
   shard.types.matmul = DataType::kFp8;
-  shard.types.scale_block = 128;
-  shard.types.activation_input = DataType::kFp8;
+  shard.narrow.scale_block = 128;
+  shard.narrow.activation_input_type = DataType::kFp8;
   const Layer block = build_layers(llama3_8b(), shard).block(0);
   const LayerOp& down = op_named(block, "down_projection");
   const Bytes wide(1024 * 4096 * 2);
@@ -322,7 +324,7 @@ TEST(Fp8Test, SeparateKernelsReadWhatTheyRoundAgain) {
   EXPECT_EQ(names_of(activation.forward), "mlp_activation round_input");
   EXPECT_EQ(names_of(activation.again), "mlp_activation");
   EXPECT_EQ(names_of(activation.input_gradient), "widen_input mlp_activation");
-  EXPECT_EQ(activation.input_gradient[0].read, activation.saved);
+  EXPECT_EQ(activation.input_gradient[0].read, activation.saved.total);
   EXPECT_EQ(activation.input_gradient[0].written, Bytes(1024 * 2 * 14336 * 2));
 
   const Layer experts = build_layers(mixtral_8x7b(), shard).block(0);
@@ -332,7 +334,7 @@ TEST(Fp8Test, SeparateKernelsReadWhatTheyRoundAgain) {
 }
 
 TEST(Fp8Test, WeightsAreTurnedForTheirInputGradient) {
-  Shard shard{.sequence_length = 1024, .transpose_weights = true};
+  Shard shard{.sequence_length = 1024, .narrow = {.transpose_weights = true}};
   const auto of = [&shard](const char* name) {
     return op_named(build_layers(mixtral_8x7b(), shard).block(0), name).input_gradient;
   };
@@ -348,7 +350,7 @@ TEST(Fp8Test, WeightsAreTurnedForTheirInputGradient) {
 // With one scale a tensor the narrow operands of weight gradients are moved as they are: the kept
 // input by a kernel, the gradient by the one that rounds it, which writes it twice.
 TEST(Fp8Test, OperandsOfWeightGradientsAreTurned) {
-  Shard shard{.sequence_length = 1024, .transpose_operands = true};
+  Shard shard{.sequence_length = 1024, .narrow = {.transpose_operands = true}};
   const auto down = [&shard] {
     return op_named(build_layers(llama3_8b(), shard).block(0), "down_projection");
   };
@@ -370,38 +372,39 @@ TEST(Fp8Test, TensorRanksRoundBeforeTheyGather) {
     return op_named(build_layers(llama3_8b(), shard).block(0), name);
   };
   EXPECT_EQ(of("qkv_projection").forward[0].written, Bytes(1024 * 4096));
-  shard.gathers_narrow = true;
+  shard.narrow.gather_narrow = true;
   EXPECT_EQ(of("qkv_projection").forward[0].written, Bytes(1024 / 4 * 4096));
   EXPECT_EQ(of("qkv_projection").input_gradient[0].written, Bytes(1024 * 6144 / 4));
-  EXPECT_EQ(of("qkv_projection").input_gathered_as, DataType::kFp8);
+  EXPECT_EQ(of("qkv_projection").tensor.input_gathered_as, DataType::kFp8);
   EXPECT_EQ(of("out_projection").forward[0].written, Bytes(1024 * 4096 / 4));
   EXPECT_EQ(of("out_projection").input_gradient[0].written, Bytes(1024 / 4 * 4096));
-  EXPECT_EQ(of("out_projection").gradient_gathered_as, DataType::kFp8);
-  shard.transpose_operands = true;
+  EXPECT_EQ(of("out_projection").tensor.gradient_gathered_as, DataType::kFp8);
+  shard.narrow.transpose_operands = true;
   EXPECT_EQ(names_of(of("out_projection").weight_gradient),
             "turn_input turn_gradient out_projection");
   EXPECT_EQ(of("out_projection").weight_gradient[1].written, Bytes(1024 * 4096));
   const Layer head = build_layers(llama3_8b(), shard).head;
-  EXPECT_EQ(op_named(head, "unembedding").input_gathered_as, std::nullopt) << "it is in bf16";
+  EXPECT_EQ(op_named(head, "unembedding").tensor.input_gathered_as, std::nullopt)
+      << "it is in bf16";
 }
 
 // E5M6: 12 bits and one scale per 128 values, in addition to the 2 bytes that the next matmul
 // reads.
 TEST(Fp8Test, ResultsOfAttentionAreKeptInSoManyBits) {
   Shard shard{.sequence_length = 1024};
-  shard.types.scale_block = 128;
+  shard.narrow.scale_block = 128;
   const LayerOp wide = op_named(build_layers(llama3_8b(), shard).block(0), "attention");
-  shard.types.attention_result_bits = 12;
+  shard.narrow.attention_result_bits = 12;
   const LayerOp narrow = op_named(build_layers(llama3_8b(), shard).block(0), "attention");
   const std::int64_t values = 1024 * 4096;
-  EXPECT_EQ(wide.saved_result, Bytes(2 * values));
-  EXPECT_EQ(narrow.saved_result, Bytes(values * 12 / 8 + values / 128 * 4));
-  EXPECT_EQ(wide.saved - narrow.saved, wide.saved_result - narrow.saved_result);
+  EXPECT_EQ(wide.saved.result, Bytes(2 * values));
+  EXPECT_EQ(narrow.saved.result, Bytes(values * 12 / 8 + values / 128 * 4));
+  EXPECT_EQ(wide.saved.total - narrow.saved.total, wide.saved.result - narrow.saved.result);
   EXPECT_EQ(names_of(narrow.forward), "attention round_result");
-  EXPECT_EQ(narrow.forward[1].written, narrow.saved_result);
+  EXPECT_EQ(narrow.forward[1].written, narrow.saved.result);
   EXPECT_EQ(names_of(narrow.again), "attention");
   EXPECT_EQ(names_of(narrow.input_gradient), "widen_result attention");
-  EXPECT_EQ(narrow.input_gradient[0].written, wide.saved_result);
+  EXPECT_EQ(narrow.input_gradient[0].written, wide.saved.result);
 }
 
 // 1,500 tokens arrive for 2,048 copies. In both passes the copies are made and summed at the
@@ -409,7 +412,7 @@ TEST(Fp8Test, ResultsOfAttentionAreKeptInSoManyBits) {
 TEST(ExpertsTest, TokensThatComeOnceAreCopiedAtTheExperts) {
   Shard shard{.sequence_length = 1024};
   const Layer sorted = build_layers(mixtral_8x7b(), shard).block(0);
-  shard.arriving_tokens = 1500;
+  shard.experts.arriving_tokens = 1500;
   const Layer block = build_layers(mixtral_8x7b(), shard).block(0);
   for (const char* name : {"permute", "unpermute"}) {
     EXPECT_TRUE(op_named(block, name).forward.empty()) << name;

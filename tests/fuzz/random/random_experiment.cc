@@ -35,7 +35,7 @@ Json object_of(const std::vector<FieldValue>& values) {
 Json json_of(const ModelSpec& model) {
   Json object = object_of(model_fields().changed(model));
   if (!model.experts.load.empty()) object["experts"]["load"] = model.experts.load;
-  if (!model.mlp_widths.empty()) object["mlp_widths"] = model.mlp_widths;
+  if (!model.mlp.widths.empty()) object["mlp_widths"] = model.mlp.widths;
   return object;
 }
 

@@ -77,10 +77,11 @@ bool takes_width(const ModelSpec& model, const ParallelPlan& plan) {
   return plan.tensor.sequence_parallel && model.experts.routed == 0 && model.latent.kv_rank == 0 &&
          model.prediction_modules == 0 && plan.pieces.tensor_chunks == 1 &&
          plan.pieces.tensor_pieces == 1 && !plan.pieces.overlap_tensor &&
-         (plan.is_inference() || model.kv_heads % plan.mesh.tp == 0) && model.state.heads == 0 &&
-         model.indexer.heads == 0 && model.local == LocalSpec{} && !model.qk_norm_whole &&
-         model.attention_gate == AttentionGate::kNone && model.query_rank == 0 &&
-         model.mixer_pattern.find('X') == std::string::npos && !model.parallel_norms &&
+         (plan.is_inference() || model.attention.kv_heads % plan.mesh.tp == 0) &&
+         model.state.heads == 0 && model.indexer.heads == 0 && model.local == LocalSpec{} &&
+         !model.attention.qk_norm_whole && model.attention.gate == AttentionGate::kNone &&
+         model.attention.query_rank == 0 && model.mixer_pattern.find('X') == std::string::npos &&
+         !model.norms.parallel &&
          (plan.recomputing.kind == Recompute::kNone || plan.recomputing.kind == Recompute::kFull);
 }
 
@@ -250,7 +251,7 @@ bool may_be_frozen(const RandomJob& job) {
   const bool table_in_one_place = plan.mesh.pp == 1 && plan.state.zero < 3;
   return is_transformer(job) && job.model.prediction_modules == 0 &&
          plan.pieces.tensor_chunks == 1 && plan.pieces.tensor_pieces == 1 &&
-         plan.tensor.tensor_width == 1 && (!job.model.tied_embeddings || table_in_one_place);
+         plan.tensor.tensor_width == 1 && (!job.model.embedding.tied || table_in_one_place);
 }
 
 bool may_be_packed(const RandomJob& job) {
@@ -281,18 +282,18 @@ void choose_types(Choices& choices, const RandomCluster& cluster, RandomJob& job
   choose_narrow(choices, job);
   if (is_transformer(job)) {
     choose_attention_kernels(choices, plan);
-    plan.kernels.loss =
+    plan.loss.kernels =
         choices.pick({LossKernels::kFused, LossKernels::kInPlace, LossKernels::kSeparate});
-    plan.buffers.hold_logits = has_fp32_copy(plan.kernels.loss) && choices.one_in(3);
-    if (choices.one_in(8)) plan.buffers.metric_losses = choices.pick({1, 2});
+    plan.loss.hold_logits = has_fp32_copy(plan.loss.kernels) && choices.one_in(3);
+    if (choices.one_in(8)) plan.loss.metric_losses = choices.pick({1, 2});
   }
   plan.buffers.copy_inputs =
       plan.mesh.tp > 1 && !plan.tensor.sequence_parallel && choices.one_in(4);
   plan.buffers.gradient_placeholders = choices.one_in(6);
-  if (is_transformer(job) && (job.model.norm == NormKind::kRms || job.model.gated_mlp)) {
+  if (is_transformer(job) && (job.model.norms.kind == NormKind::kRms || job.model.mlp.gated)) {
     plan.kernels.eager_elementwise = choices.one_in(6);
     plan.kernels.eager_gate =
-        job.model.gated_mlp && !plan.kernels.eager_elementwise && choices.one_in(6);
+        job.model.mlp.gated && !plan.kernels.eager_elementwise && choices.one_in(6);
   }
   if (may_be_frozen(job) && choices.one_in(6)) {
     plan.training.lora_rank = choices.pick({4, 16, 64});
@@ -352,7 +353,7 @@ void choose_expert_chips(Choices& choices, const RandomJob& job, ParallelPlan& p
   const std::int64_t sharing = choices.divisor_of(chips);
   if (experts.routed % (chips / sharing) != 0 || experts.intermediate % sharing != 0) return;
   plan.mesh.dp -= plan.mesh.dp / 2;
-  plan.pass.ffn_chips = chips;
+  plan.pass_experts.chips = chips;
   plan.mesh.etp = sharing;
   plan.mesh.ep = chips / sharing;
   plan.tensor.sequence_parallel = plan.mesh.tp > 1;
@@ -389,11 +390,12 @@ void choose_inference(Choices& choices, const RandomCluster& cluster, RandomJob&
     plan.pipeline.layout = trained.pipeline.layout;
   }
   plan.precision.type = trained.precision.type;
-  if (choices.one_in(3)) plan.pass.cache_type = DataType::kFp8;
+  if (choices.one_in(3)) plan.cache.type = DataType::kFp8;
   plan.batch.global_batch = plan.mesh.dp * choices.between(1, 9);
-  const std::int64_t longest = job.model.learned_positions > 0
-                                   ? std::min<std::int64_t>(job.model.learned_positions, 512)
-                                   : 512;
+  const std::int64_t longest =
+      job.model.embedding.learned_positions > 0
+          ? std::min<std::int64_t>(job.model.embedding.learned_positions, 512)
+          : 512;
   const bool decodes = plan.pass.inference == Inference::kDecode;
   plan.batch.sequence = decodes ? choices.pick({1, 1, 2, 5}) : choices.between(1, longest / 2);
   if (divides)
@@ -404,10 +406,10 @@ void choose_inference(Choices& choices, const RandomCluster& cluster, RandomJob&
     plan.pass.prefill_tokens = choices.between(1, longest / 2);
     plan.pass.prefill_context = plan.pass.prefill_tokens + choices.between(0, longest / 2);
   }
-  if (has_experts(job) && choices.one_in(3)) plan.pass.expert_spread = choices.pick({1.5, 40.0});
+  if (has_experts(job) && choices.one_in(3)) plan.pass_experts.spread = choices.pick({1.5, 40.0});
   const bool by_request = plan.mesh.tp > 1 && !plan.splits_ffn() && keeps_tokens_only(job.model);
   if (by_request && choices.one_in(3)) {
-    plan.pass.cache_split = CacheSplit::kRequests;
+    plan.cache.split = CacheSplit::kRequests;
   }
   if (plan.mesh.cp == 1 && !plan.splits_ffn()) choose_width(choices, job.model, plan);
   complete_inference(job.model, plan);

@@ -32,7 +32,7 @@ StateSpec random_state(Choices& choices, const ParallelPlan& plan) {
 }
 
 void choose_state(Choices& choices, const ParallelPlan& plan, ModelSpec& model) {
-  model.window = 0;
+  model.attention.window = 0;
   model.parallel_branches = false;
   model.state = random_state(choices, plan);
   model.mixer_pattern = choices.pick({"SSG", "S", "B", "S-G-"});
@@ -45,7 +45,7 @@ void choose_state(Choices& choices, const ParallelPlan& plan, ModelSpec& model) 
 // A block of shared weights before every second state.
 void choose_shared(Choices& choices, ModelSpec& model) {
   const bool plain = model.experts.routed == 0 && model.latent.kv_rank == 0 &&
-                     model.query_rank == 0 && model.pre_norms && !model.post_norms &&
+                     model.attention.query_rank == 0 && model.norms.pre && !model.norms.post &&
                      !model.parallel_branches && model.prediction_modules == 0;
   if (!plain || !choices.one_in(2)) return;
   model.mixer_pattern = choices.pick({"SZ", "Z"});
@@ -57,15 +57,15 @@ void choose_shared(Choices& choices, ModelSpec& model) {
 
 // Each layer looks up vectors, and every second MLP is half as wide.
 void choose_widths(Choices& choices, const ParallelPlan& plan, ModelSpec& model) {
-  if (choices.one_in(10)) model.layer_embedding = 16;
-  if (model.intermediate % (2 * plan.mesh.tp) == 0 && choices.one_in(10)) {
-    model.mlp_widths = {model.intermediate, model.intermediate / 2};
+  if (choices.one_in(10)) model.embedding.of_layers = 16;
+  if (model.mlp.width % (2 * plan.mesh.tp) == 0 && choices.one_in(10)) {
+    model.mlp.widths = {model.mlp.width, model.mlp.width / 2};
   }
 }
 
 void choose_sparse(Choices& choices, ModelSpec& model) {
-  model.causal = true;
-  model.window = 0;
+  model.attention.causal = true;
+  model.attention.window = 0;
   model.parallel_branches = false;
   model.mixer_pattern = choices.pick({"I", "GI", "Ii"});
   model.indexer = {
@@ -74,13 +74,14 @@ void choose_sparse(Choices& choices, ModelSpec& model) {
 
 // Local layers have half of the key-value heads, narrower ones, chunks, or the keys of others.
 void choose_local(Choices& choices, const ParallelPlan& plan, ModelSpec& model) {
-  model.window_kind = choices.pick({WindowKind::kChunked, WindowKind::kSliding});
+  model.attention.window_kind = choices.pick({WindowKind::kChunked, WindowKind::kSliding});
   model.mixer_pattern = choices.pick({"LG", "LlGg", "LLG"});
   if (choices.one_in(2)) {
-    model.local = {.heads = model.heads, .kv_heads = plan.mesh.tp, .head_dim = 16, .value_dim = 32};
-    if (model.heads % plan.mesh.tp != 0) model.local.kv_heads = model.heads;
+    model.local = {
+        .heads = model.attention.heads, .kv_heads = plan.mesh.tp, .head_dim = 16, .value_dim = 32};
+    if (model.attention.heads % plan.mesh.tp != 0) model.local.kv_heads = model.attention.heads;
   }
-  model.values_are_keys = model.value_dim == 0 && choices.one_in(4);
+  model.attention.values_are_keys = model.attention.value_dim == 0 && choices.one_in(4);
 }
 
 }  // namespace
@@ -88,14 +89,14 @@ void choose_local(Choices& choices, const ParallelPlan& plan, ModelSpec& model) 
 void choose_mixers(Choices& choices, RandomJob& job) {
   ModelSpec& model = job.model;
   const bool latent = model.latent.kv_rank > 0;
-  if (!latent && choices.one_in(8)) model.value_dim = choices.pick({16, 48});
+  if (!latent && choices.one_in(8)) model.attention.value_dim = choices.pick({16, 48});
   if (choices.one_in(8)) {
-    model.attention_gate = choices.pick({AttentionGate::kValue, AttentionGate::kHead});
+    model.attention.gate = choices.pick({AttentionGate::kValue, AttentionGate::kHead});
   }
-  model.pre_norms = !model.post_norms || !choices.one_in(2);
-  model.qk_norm_whole = !latent && !model.qk_norm && choices.one_in(8);
-  model.parallel_norms = model.parallel_branches && choices.one_in(2);
-  if (!latent && !model.parallel_branches && choices.one_in(12)) model.query_rank = 48;
+  model.norms.pre = !model.norms.post || !choices.one_in(2);
+  model.attention.qk_norm_whole = !latent && !model.attention.qk_norm && choices.one_in(8);
+  model.norms.parallel = model.parallel_branches && choices.one_in(2);
+  if (!latent && !model.parallel_branches && choices.one_in(12)) model.attention.query_rank = 48;
   model.head_projection = choices.one_in(12);
   choose_widths(choices, job.plan, model);
   if (choices.one_in(5)) {
@@ -103,9 +104,9 @@ void choose_mixers(Choices& choices, RandomJob& job) {
     choose_shared(choices, model);
   } else if (choices.one_in(8)) {
     choose_sparse(choices, model);
-  } else if (model.window > 0 && !latent) {
+  } else if (model.attention.window > 0 && !latent) {
     choose_local(choices, job.plan, model);
-  } else if (job.plan.mesh.cp == 1 && model.causal && model.window == 0 &&
+  } else if (job.plan.mesh.cp == 1 && model.attention.causal && model.attention.window == 0 &&
              !model.parallel_branches && choices.one_in(10)) {
     model.mixer_pattern = "NX";
   }

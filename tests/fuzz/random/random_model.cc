@@ -61,52 +61,52 @@ void choose_experts(Choices& choices, RandomJob& job) {
 void choose_latent(Choices& choices, ModelSpec& model) {
   model.latent = {.q_rank = choices.pick({0, 96}),
                   .kv_rank = choices.pick({64, 32}),
-                  .nope_dim = model.head_dim,
+                  .nope_dim = model.attention.head_dim,
                   .rope_dim = choices.pick({16, 32}),
-                  .v_dim = model.head_dim};
-  model.head_dim = model.latent.nope_dim + model.latent.rope_dim;
-  model.kv_heads = model.heads;
+                  .v_dim = model.attention.head_dim};
+  model.attention.head_dim = model.latent.nope_dim + model.latent.rope_dim;
+  model.attention.kv_heads = model.attention.heads;
 }
 
 // Grouped queries: fewer key-value heads than heads, which tensor ranks divide or share.
 void choose_groups(Choices& choices, const ParallelPlan& plan, ModelSpec& model) {
-  model.kv_heads = choices.divisor_of(model.heads);
-  if (plan.mesh.tp % model.kv_heads != 0 && model.kv_heads % plan.mesh.tp != 0)
-    model.kv_heads = model.heads;
+  model.attention.kv_heads = choices.divisor_of(model.attention.heads);
+  if (plan.mesh.tp % model.attention.kv_heads != 0 && model.attention.kv_heads % plan.mesh.tp != 0)
+    model.attention.kv_heads = model.attention.heads;
 }
 
 void choose_window(Choices& choices, ModelSpec& model) {
-  model.window = choices.pick({16, 1, 100});
+  model.attention.window = choices.pick({16, 1, 100});
   if (choices.one_in(2)) model.mixer_pattern = choices.pick({"LG", "LLG", "G"});
 }
 
 void choose_attention(Choices& choices, RandomJob& job) {
   ModelSpec& model = job.model;
   const std::int64_t of_rank = job.plan.mesh.cp * choices.pick({1, 2, 1, 3});
-  model.heads = job.plan.mesh.tp * of_rank;
-  model.kv_heads = model.heads;
-  model.head_dim = choices.pick({32, 64, 16, 128});
+  model.attention.heads = job.plan.mesh.tp * of_rank;
+  model.attention.kv_heads = model.attention.heads;
+  model.attention.head_dim = choices.pick({32, 64, 16, 128});
   if (choices.one_in(5)) {
     choose_latent(choices, model);
   } else if (choices.one_in(2)) {
     choose_groups(choices, job.plan, model);
   }
-  model.causal = !choices.one_in(5);
-  if (model.causal && choices.one_in(5)) choose_window(choices, model);
-  model.qk_norm = model.latent.kv_rank == 0 && choices.one_in(5);
-  model.attention_sinks = choices.one_in(8);
+  model.attention.causal = !choices.one_in(5);
+  if (model.attention.causal && choices.one_in(5)) choose_window(choices, model);
+  model.attention.qk_norm = model.latent.kv_rank == 0 && choices.one_in(5);
+  model.attention.sinks = choices.one_in(8);
 }
 
 void choose_blocks(Choices& choices, ModelSpec& model) {
-  model.gated_mlp = !choices.one_in(3);
-  model.tied_embeddings = choices.one_in(4);
-  model.attention_bias = choices.one_in(5);
-  model.qkv_bias = choices.one_in(6);
-  model.mlp_bias = choices.one_in(6);
-  if (choices.one_in(4)) model.norm = NormKind::kLayer;
-  model.post_norms = choices.one_in(6);
-  model.parallel_branches = model.experts.routed == 0 && !model.post_norms && choices.one_in(8);
-  model.embedding_norm = choices.one_in(8);
+  model.mlp.gated = !choices.one_in(3);
+  model.embedding.tied = choices.one_in(4);
+  model.attention.bias = choices.one_in(5);
+  model.attention.qkv_bias = choices.one_in(6);
+  model.mlp.bias = choices.one_in(6);
+  if (choices.one_in(4)) model.norms.kind = NormKind::kLayer;
+  model.norms.post = choices.one_in(6);
+  model.parallel_branches = model.experts.routed == 0 && !model.norms.post && choices.one_in(8);
+  model.norms.embedding = choices.one_in(8);
   model.dropout = choices.one_in(8);
   if (choices.one_in(10)) model.prediction_modules = 1;
 }
@@ -117,8 +117,8 @@ void choose_transformer(Choices& choices, RandomJob& job) {
   if (choices.one_in(3)) choose_experts(choices, job);
   choose_blocks(choices, model);
   choose_mixers(choices, job);
-  model.vocabulary = choices.pick({1000, 128, 32000, 101});
-  if (choices.one_in(6)) model.learned_positions = job.plan.batch.sequence;
+  model.embedding.vocabulary = choices.pick({1000, 128, 32000, 101});
+  if (choices.one_in(6)) model.embedding.learned_positions = job.plan.batch.sequence;
 }
 
 }  // namespace
@@ -130,7 +130,7 @@ void choose_model(Choices& choices, RandomJob& job) {
   choose_layers(choices, job);
   plan.batch.sequence = 2 * plan.mesh.cp * plan.mesh.tp * choices.pick({16, 8, 64, 5});
   model.hidden = plan.mesh.tp * choices.pick({64, 128, 32, 80});
-  model.intermediate = plan.mesh.tp * choices.pick({128, 256, 96});
+  model.mlp.width = plan.mesh.tp * choices.pick({128, 256, 96});
   if (choices.one_in(20)) {
     model.kind = ModelKind::kMlpStack;
   } else {

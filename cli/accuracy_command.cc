@@ -58,11 +58,7 @@ po::options_description accuracy_option_list() {
 
 // Returns "["vocab: 51200"]".
 std::string list_of(const std::vector<std::string>& texts) {
-  std::string list;
-  for (const std::string& text : texts) {
-    list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", json_escaped(text));
-  }
-  return "[" + list + "]";
+  return json_list(json_values(texts, json_quoted));
 }
 
 std::string json_of(const std::vector<AccuracyRow>& rows) {

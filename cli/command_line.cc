@@ -176,6 +176,14 @@ void add_json_option(po::options_description& options) {
       "write the result as JSON; - writes it to standard output, and nothing else there");
 }
 
+void add_group_options(po::options_description& options) {
+  options.add_options()("software", po::value<std::string>()->value_name("NAME|FILE[,KEYS]"),
+                        "what runs it: torchtitan, nemo, .., or keys such as loss=separate; see "
+                        "stepsim help software")(
+      "pass", po::value<std::string>()->value_name("decode|prefill[,KEYS]"),
+      "one pass of inference instead of a training step: decode,batch=64,context=8192");
+}
+
 void add_common_options(po::options_description& options) {
   options.add_options()("quiet", "show no progress")("help,h", "this text");
 }

@@ -51,6 +51,9 @@ CommandLine read_command_line(const std::vector<std::string>& arguments,
 void add_common_options(boost::program_options::options_description& options);
 void add_json_option(boost::program_options::options_description& options);
 
+// Adds --software and --pass, whose keys stand beside those of a plan.
+void add_group_options(boost::program_options::options_description& options);
+
 // Adds --max-input, which every subcommand that reads files has.
 void add_input_option(boost::program_options::options_description& options);
 

@@ -61,28 +61,20 @@ std::string op_json(const OpDifference& op) {
 }
 
 std::string ops_json(const std::vector<OpDifference>& ops) {
-  std::string text;
-  for (const OpDifference& op : ops) text += (text.empty() ? "\n    " : ",\n    ") + op_json(op);
-  return "[" + text + "]";
+  return json_lines(json_values(ops, op_json), 4);
 }
 
 std::string kinds_json(const StepDiff& diff) {
-  std::string text;
-  for (const KindDifference& kind : diff.by_kind) {
-    text += fmt::format(
-        "{}\n    {{\"kind\": \"{}\", \"count\": [{}, {}], \"time_s\": [{}, {}], \"difference_s\": "
-        "{}}}",
-        text.empty() ? "" : ",", kind.kind, kind.count[0], kind.count[1],
-        exact_seconds(kind.time[0]), exact_seconds(kind.time[1]), exact_seconds(kind.difference()));
-  }
-  return "[" + text + "]";
+  const auto kind_json = [](const KindDifference& kind) {
+    return fmt::format(
+        "{{\"kind\": \"{}\", \"count\": [{}, {}], \"time_s\": [{}, {}], \"difference_s\": {}}}",
+        kind.kind, kind.count[0], kind.count[1], exact_seconds(kind.time[0]),
+        exact_seconds(kind.time[1]), exact_seconds(kind.difference()));
+  };
+  return json_lines(json_values(diff.by_kind, kind_json), 4);
 }
 
 std::string diff_json(const StepDiff& diff) {
-  std::string notes;
-  for (const std::string& note : diff.notes) {
-    notes += fmt::format("{}\"{}\"", notes.empty() ? "" : ", ", json_escaped(note));
-  }
   return fmt::format(
       "{{\n  \"step_s\": [{}, {}],\n  \"step\": [\"{}\", \"{}\"],\n  \"ranks\": [{}],\n"
       "  \"tells_waiting\": {},\n  \"by_kind\": {},\n  \"matched\": {},\n  \"matched_by\": "
@@ -90,13 +82,14 @@ std::string diff_json(const StepDiff& diff) {
       "  \"matched_by_layer\": {},\n  \"layers_told\": [{:.6f}, {:.6f}],\n  \"score\": {:.6f},\n  "
       "\"ops\": {},\n"
       "  \"unmatched\": {{\"count\": [{}, {}], \"time_s\": [{}, {}], \"ops\": {}}},\n"
-      "  \"notes\": [{}]\n}}\n",
+      "  \"notes\": {}\n}}\n",
       exact_seconds(diff.step[0]), exact_seconds(diff.step[1]), json_escaped(diff.step_name[0]),
       json_escaped(diff.step_name[1]), fmt::join(diff.ranks, ", "), diff.tells_waits,
       kinds_json(diff), diff.matched, diff.by_name ? "name" : "kind", diff.by_layer,
       diff.with_layer[0], diff.with_layer[1], diff.score, ops_json(diff.ops),
       diff.unmatched_count[0], diff.unmatched_count[1], seconds_of(diff.unmatched_nanoseconds[0]),
-      seconds_of(diff.unmatched_nanoseconds[1]), ops_json(diff.unmatched), notes);
+      seconds_of(diff.unmatched_nanoseconds[1]), ops_json(diff.unmatched),
+      json_list(json_values(diff.notes, json_quoted)));
 }
 
 // "+1.23 ms": to_text() of a difference.

@@ -101,8 +101,8 @@ the cluster of the catalog that it is based on.
 constexpr const char* kEngineHead =
     R"(Engines of `stepsim serve` and their keys, as in --engine sglang,chunk=4096,mixed-chunk=true:
 a name (vllm if there is none), then keys joined by commas, with dashes or underscores.
-An engine refuses keys that it does not have. The defaults below are those of vllm; what
-others change is listed with them. `stepsim help engine KEY` shows one key.
+An engine refuses keys that it does not have. The defaults below are those of vllm, or of the
+only engine that has the key; what others change is listed with them. `stepsim help engine KEY` shows one key.
 
 )";
 
@@ -129,16 +129,32 @@ std::vector<const AnyField*> topologies() {
   return kinds;
 }
 
+std::string changed_defaults(const EngineRow& engine) {
+  std::string changes;
+  for (const FieldValue& value : engine_fields().changed(engine.defaults)) {
+    changes += (changes.empty() ? "" : ",") + value.path + "=" + value.text;
+  }
+  return changes;
+}
+
 // Returns a line for each engine: what it is, and what its defaults change.
 std::string list_of_engines() {
   std::string text;
   for (const EngineRow& row : engine_table()) {
-    std::string changes;
-    for (const FieldValue& value : engine_fields().changed(row.defaults)) {
-      changes += (changes.empty() ? "" : ",") + value.path + "=" + value.text;
-    }
+    const std::string changes = changed_defaults(row);
     text += fmt::format("  {:<11}{}\n{}", row.name, row.summary,
                         changes.empty() ? "" : fmt::format("  {:<11}{}\n", "", changes));
+  }
+  return text + "\n";
+}
+
+std::string engines_in_markdown() {
+  std::string text =
+      "## Engines\n\n| engine | what it is | defaults that differ |\n|---|---|---|\n";
+  for (const EngineRow& row : engine_table()) {
+    const std::string changes = changed_defaults(row);
+    text += fmt::format("| `{}` | {} | {} |\n", row.name, row.summary,
+                        changes.empty() ? "" : "`" + changes + "`");
   }
   return text + "\n";
 }
@@ -210,8 +226,10 @@ std::string cluster_help(std::span<const std::string> fields) {
 }
 
 std::string engine_help(std::span<const std::string> keys) {
+  const bool is_markdown = !keys.empty() && keys[0] == "--markdown";
   const std::string head = kEngineHead + list_of_engines();
-  return field_help("engine", head.c_str(), engine_fields(), keys);
+  return (is_markdown ? engines_in_markdown() : "") +
+         field_help("engine", head.c_str(), engine_fields(), keys);
 }
 
 std::string requests_help(std::span<const std::string> keys) {

@@ -76,12 +76,10 @@ std::string breakdown_json(const OpGraph& graph, const Breakdown& breakdown) {
 }
 
 std::string path_json(const SimulationResult& result) {
-  std::string text;
-  for (const PathPart& part : result.critical_path) {
-    text += fmt::format("{}{{\"label\": \"{}\", \"duration_s\": {}}}", text.empty() ? "" : ", ",
-                        json_escaped(part.label), exact_seconds(part.duration));
-  }
-  return "[" + text + "]";
+  return json_list(json_values(result.critical_path, [](const PathPart& part) {
+    return fmt::format("{{\"label\": {}, \"duration_s\": {}}}", json_quoted(part.label),
+                       exact_seconds(part.duration));
+  }));
 }
 
 std::string bytes_json(const OpGraph& graph, const SimulationResult& result) {

@@ -1,7 +1,6 @@
 #include "import/input_bytes.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <filesystem>
 #include <system_error>
@@ -9,6 +8,7 @@
 #include "sim/base/field_text.h"
 #include "sim/base/inflated_input.h"
 #include "sim/base/input_file.h"
+#include "sim/base/small_letters.h"
 
 namespace stepsim {
 namespace {
@@ -65,7 +65,6 @@ std::string short_name(const std::string& path) {
 
 std::optional<std::uint32_t> rank_in_name(const std::string& path) {
   const std::string name = short_name(path);
-  const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   std::size_t end = name.size();
   // Compressed files of rank 3 are called "trace.3.json.gz".
   while (end > 0 && !is_digit(name[end - 1])) --end;

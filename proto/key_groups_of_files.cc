@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "sim/base/key_spelling.h"
+
 namespace stepsim {
 namespace {
 
@@ -14,12 +16,6 @@ using google::protobuf::FieldDescriptor;
 
 constexpr std::string_view kCatalog = "catalog";    // of each group
 constexpr std::string_view kSoftware = "software";  // the software's catalog, in a joined message
-
-std::string with_underscores(std::string_view name) {
-  std::string text(name);
-  std::ranges::replace(text, '-', '_');
-  return text;
-}
 
 std::optional<KeyGroup> group_named(std::string_view name) {
   const auto* const found =

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/base/field_text.h"
+#include "sim/base/key_spelling.h"
 #include "sim/base/suggestion.h"
 
 namespace stepsim {
@@ -211,8 +212,8 @@ PathOrProblem filled_in(const Message& root, std::string_view path) {
   const std::size_t dots = path.find("..");
   if (dots == std::string_view::npos) return {std::string(path), ""};
   const std::string_view rest = path.substr(dots + 2);
-  std::string name(rest.substr(0, std::min(rest.find('.'), rest.find('['))));
-  std::replace(name.begin(), name.end(), '-', '_');
+  const std::string name =
+      with_underscores(rest.substr(0, std::min(rest.find('.'), rest.find('['))));
   std::vector<std::string> groups;
   const std::string start(path.substr(0, dots));
   if (const Message* const group = group_at(root, start)) find_groups(*group, start, name, groups);
@@ -264,8 +265,7 @@ StepsOrProblem read_path(const Descriptor& root, std::string_view path) {
 }  // namespace
 
 FieldOrProblem find_field(const Descriptor& message, std::string_view name) {
-  std::string wanted(name);
-  std::replace(wanted.begin(), wanted.end(), '-', '_');
+  const std::string wanted = with_underscores(name);
   if (const FieldDescriptor* field = message.FindFieldByName(wanted)) return {field, ""};
   const std::vector<std::string> names = names_of_fields(message);
   const std::string suggestion = did_you_mean(wanted, names);

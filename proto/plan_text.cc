@@ -8,6 +8,7 @@
 #include "proto/key_groups_of_files.h"
 #include "proto/message_fields.h"
 #include "sim/base/field_text.h"
+#include "sim/base/key_spelling.h"
 
 namespace stepsim {
 namespace {
@@ -76,7 +77,7 @@ void read_keys_text(std::string_view text, KeyGroup group, file::Plan& plan,
       continue;
     }
     const std::string key = field;
-    std::replace(field.begin(), field.end(), '-', '_');
+    field = with_underscores(key);
     if (!seen.insert(field).second) {
       problems.add(option + " " + key, "is given twice");
     } else if (std::string problem = misplaced_key(field, group); !problem.empty()) {
@@ -92,21 +93,19 @@ void read_keys_text(std::string_view text, KeyGroup group, file::Plan& plan,
 KeyTexts split_keys_text(std::string_view text) {
   KeyTexts texts;
   for (const std::string_view entry : entries_of(text)) {
-    std::string key(entry.substr(0, entry.find('=')));
-    std::replace(key.begin(), key.end(), '-', '_');
+    const std::string key = with_underscores(entry.substr(0, entry.find('=')));
     if (key == "software") {  // its catalog, which stands first
       const std::string name(entry.substr(std::min(entry.find('='), entry.size() - 1) + 1));
       texts.software = name + (texts.software.empty() ? "" : ",") + texts.software;
       continue;
     }
-    const std::size_t dot = std::min(key.find('.'), key.size());
-    const std::string name = dot == key.size() ? key : key.substr(dot + 1);
-    const KeyGroup group = group_of(name).value_or(KeyGroup::kPlan);
-    const bool has_group = key == path_of_key(name);
+    const WrittenKey written = written_key(key);
+    const KeyGroup group = written.group.value_or(KeyGroup::kPlan);
+    const std::size_t begin = written.has_group ? key.find('.') + 1 : 0;
     std::string& own = group == KeyGroup::kPlan       ? texts.plan
                        : group == KeyGroup::kSoftware ? texts.software
                                                       : texts.pass;
-    own += (own.empty() ? "" : ",") + std::string(entry.substr(has_group ? dot + 1 : 0));
+    own += (own.empty() ? "" : ",") + std::string(entry.substr(begin));
   }
   return texts;
 }

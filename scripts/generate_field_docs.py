@@ -5,6 +5,7 @@
     scripts/generate_field_docs.py build/release/stepsim --check    fails if one is not fresh
 """
 import pathlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -80,10 +81,10 @@ Written by `scripts/generate_field_docs.py` from the program; change `sim/chips/
 
 ENGINE = """# Keys of engines
 
-Keys of `stepsim serve --engine`, `--prefill` and `--decode`. An engine refuses keys that it does not have: `stepsim help
-engine` lists the engines with their defaults; those below are vllm's. [serving.md](serving.md) says what the engines do.
+Keys of `stepsim serve --engine`, `--prefill` and `--decode`. An engine refuses keys that it does not have. Defaults of keys
+are vllm's, or those of the only engine that has the key. [serving.md](serving.md) says what the engines do.
 
-Written by `scripts/generate_field_docs.py` from the program; change `serving/engines/engine_fields.cc` and
+Written by `scripts/generate_field_docs.py` from the program; change `serving/engines/` and
 `serving/requests/request_source.cc`, not this page.
 
 """
@@ -136,11 +137,6 @@ Written by `scripts/generate_field_docs.py` from the program; change `analysis/g
 
 """
 
-KINDS = [
-    "dgx_superpod", "torus", "twisted_torus", "tpu_slice", "nvlink_domain", "pcie_box", "fat_tree", "leaf_spine",
-    "rail_fabric", "dragonfly", "explicit_graph", "composed",
-]
-
 # Page, and its parts: a head and the topic of `stepsim help` behind it.
 PAGES = {
     "plan-keys.md": [(PLAN, ["plan"])],
@@ -152,33 +148,38 @@ PAGES = {
     "engine-keys.md": [(ENGINE, ["engine"]), (REQUESTS, ["requests"])],
     "failure-fields.md": [(FAILURES, ["failures"])],
     "library-fields.md": [(LIBRARY, ["library"])],
-    "cluster-fields.md": [(CLUSTER, ["cluster"])]
-    + [(f"\n# Fields of `{kind}`\n\n", ["topologies", kind]) for kind in KINDS],
+    "cluster-fields.md": [(CLUSTER, ["cluster"])],  # and each topology
 }
 
 
 def wrapped(markdown):
     lines = []
     for line in markdown.rstrip("\n").split("\n"):
-        is_text = line and not line.startswith("#")
+        is_text = line and not line.startswith(("#", "|"))
         lines += textwrap.wrap(line, COLUMNS, break_on_hyphens=False) if is_text else [line]
     return "\n".join(lines) + "\n"
 
 
+def help_of(stepsim, *topic):
+    command = [stepsim, "help", *topic]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def topologies(stepsim):
+    kinds = re.findall(r"^  (\w+) ", help_of(stepsim, "topologies"), re.MULTILINE)
+    return [(f"\n# Fields of `{kind}`\n\n", ["topologies", kind]) for kind in kinds]
+
+
 def text_of(stepsim, parts):
-    text = ""
-    for head, topic in parts:
-        answer = subprocess.run(
-            [stepsim, "help", *topic, "--markdown"], check=True, capture_output=True, text=True
-        )
-        text += head + wrapped(answer.stdout)
-    return text
+    return "".join(head + wrapped(help_of(stepsim, *topic, "--markdown")) for head, topic in parts)
 
 
 def main(arguments):
     if len(arguments) not in (1, 2) or arguments[1:] not in ([], ["--check"]):
         sys.exit(__doc__)
-    for page, parts in PAGES.items():
+    pages = dict(PAGES)
+    pages["cluster-fields.md"] = pages["cluster-fields.md"] + topologies(arguments[0])
+    for page, parts in pages.items():
         text = text_of(arguments[0], parts)
         path = DOCS / page
         if len(arguments) == 1:

@@ -8,9 +8,9 @@
 
 namespace stepsim {
 
-std::int64_t kv_blocks_of(EngineName name, const EngineOptions& options,
+std::int64_t kv_blocks_of(const EngineRow& engine, const EngineOptions& options,
                           const RequestList& requests, std::size_t model) {
-  if (options.kv_blocks) return *options.kv_blocks;
+  if (options.cache.kv_blocks) return *options.cache.kv_blocks;
   std::int64_t longest = 1;
   std::int64_t count = 0;
   for (const Request& request : requests.requests) {
@@ -18,13 +18,14 @@ std::int64_t kv_blocks_of(EngineName name, const EngineOptions& options,
     longest = std::max(longest, std::int64_t{request.input_tokens} + request.output_tokens);
     ++count;
   }
-  std::int64_t most = options.sequences;
-  if (const auto caches_without_slot = row_of(name).caches_without_slot) {
-    most += caches_without_slot(options);
-    longest = options.max_length.value_or(longest);
+  std::int64_t most = options.batching.sequences;
+  if (engine.waiting_caches != nullptr) {
+    most += engine.waiting_caches(options).most;
+    longest = options.batching.max_length.value_or(longest);
   }
   const std::int64_t running = std::clamp<std::int64_t>(count, 1, most);
-  return running * ((longest + 2 * options.drafts + options.block - 1) / options.block);
+  return running * ((longest + 2 * options.speculation.drafts + options.cache.block - 1) /
+                    options.cache.block);
 }
 
 EngineOptions with_useful_cache(EngineOptions options, const RequestList& requests,
@@ -33,26 +34,26 @@ EngineOptions with_useful_cache(EngineOptions options, const RequestList& reques
       std::any_of(requests.requests.begin(), requests.requests.end(), [&](const Request& request) {
         return request.prefix_tokens > 0 && requests.model_of(request) == model;
       });
-  options.prefix_cache = options.prefix_cache && (shares || options.kv_blocks);
-  if (!options.prefix_cache) options.host_blocks = 0;
+  options.cache.prefix_cache = options.cache.prefix_cache && (shares || options.cache.kv_blocks);
+  if (!options.cache.prefix_cache) options.cache.host_blocks = 0;
   return options;
 }
 
 bool resumes_all(const EngineOptions& options, const RequestList& requests, std::size_t model) {
-  if (options.chunked_prefill) return true;
+  if (options.batching.chunked_prefill) return true;
   return std::ranges::none_of(requests.requests, [&](const Request& request) {
     const std::int64_t computed = std::int64_t{request.input_tokens} + request.output_tokens - 1;
-    return requests.model_of(request) == model && computed > options.budget;
+    return requests.model_of(request) == model && computed > options.batching.budget;
   });
 }
 
-Replica::Replica(EngineName name, const EngineOptions& options, std::int64_t kv_blocks,
+Replica::Replica(const EngineRow& engine, const EngineOptions& options, std::int64_t kv_blocks,
                  StepCost& cost, IdTable<RequestId, Sequence>& sequences)
     : state_(options, kv_blocks, sequences),
-      engine_(row_of(name).make(options)),
+      engine_(engine.make(options)),
       cost_(cost),
-      reserves_answer_(row_of(name).reserves_answer(options)),
-      has_slots_(row_of(name).caches_without_slot != nullptr) {
+      reserves_answer_(engine.reserves_answer(options)) {
+  if (engine.waiting_caches != nullptr) waiting_caches_ = engine.waiting_caches(options);
   totals.kv_blocks = kv_blocks;
 }
 
@@ -73,9 +74,10 @@ bool Replica::form() {
     if (is_stuck) again = state_.give_up_fetched();
   }
   totals.peak_kv_blocks = std::max(totals.peak_kv_blocks, state_.kv().held());
-  if (has_slots_) {
+  if (waiting_caches_) {
     const auto running = static_cast<std::int64_t>(state_.running().size());
-    const std::int64_t parked = std::max<std::int64_t>(running - state_.options().sequences, 0);
+    const std::int64_t parked =
+        std::max<std::int64_t>(running - state_.options().batching.sequences, 0);
     const std::int64_t backlog = parked + state_.lent() + static_cast<std::int64_t>(state_.ready());
     totals.peak_backlog = std::max(totals.peak_backlog, backlog);
   }
@@ -97,7 +99,8 @@ void Replica::count_vain_start(RequestId request) {
 
 Duration Replica::pass_time() const {
   const EngineOptions& options = state_.options();
-  const Duration drafting = step_.drafts > 0 ? options.drafts * options.draft_time : Duration();
+  const Duration drafting =
+      step_.drafts > 0 ? options.speculation.drafts * options.speculation.draft_time : Duration();
   return cost_.time_of(step_) + drafting;
 }
 
@@ -110,7 +113,7 @@ std::optional<Time> Replica::begin_step(Time now) {
   }
   std::swap(step_, state_.batch());
   start_ = now;
-  launch_ = std::max(now, *prepared_ + options.host_time);
+  launch_ = std::max(now, *prepared_ + options.host.host_time);
   end_ = launch_ + pass_time();
   prepared_.reset();
   ++totals.steps;
@@ -121,12 +124,13 @@ std::optional<Time> Replica::begin_step(Time now) {
 bool Replica::receive(RequestId request) {
   const Sequence& sequence = state_.sequence(request);
   const EngineOptions& options = state_.options();
-  std::int64_t whole = sequence.prompt + sequence.to_emit + options.drafts;
-  if (has_slots_) {
-    const auto free = options.sequences - static_cast<std::int64_t>(state_.running().size());
+  std::int64_t whole = sequence.prompt + sequence.to_emit + options.speculation.drafts;
+  if (waiting_caches_) {
+    const auto free =
+        options.batching.sequences - static_cast<std::int64_t>(state_.running().size());
     const std::int64_t ahead = state_.coming() + static_cast<std::int64_t>(state_.ready());
-    if (ahead >= free + options.generate_backlog) return false;
-    whole = options.max_length.value_or(whole);
+    if (ahead >= free + waiting_caches_->received) return false;
+    whole = options.batching.max_length.value_or(whole);
   }
   const KvPool& kv = state_.kv();
   whole = std::min(whole, kv.total() * kv.block_tokens());  // the last token takes no room
@@ -134,7 +138,7 @@ bool Replica::receive(RequestId request) {
 }
 
 void Replica::prepare() {
-  if (state_.options().async && is_busy() && !prepared_ && form()) prepared_ = launch_;
+  if (state_.options().host.async && is_busy() && !prepared_ && form()) prepared_ = launch_;
 }
 
 }  // namespace stepsim

@@ -21,8 +21,8 @@
 namespace stepsim {
 
 // Returns the blocks of a replica's cache. Without kv_blocks there is room for as many of the
-// longest requests of this model as may run or, of jetstream, wait for a slot.
-std::int64_t kv_blocks_of(EngineName name, const EngineOptions& options,
+// longest requests of this model as may run or wait for a slot.
+std::int64_t kv_blocks_of(const EngineRow& engine, const EngineOptions& options,
                           const RequestList& requests, std::size_t model);
 
 // Returns the options without a prefix cache where it can make no difference: no requests of this
@@ -36,8 +36,8 @@ bool resumes_all(const EngineOptions& options, const RequestList& requests, std:
 
 class Replica {
  public:
-  Replica(EngineName name, const EngineOptions& options, std::int64_t kv_blocks, StepCost& cost,
-          IdTable<RequestId, Sequence>& sequences);
+  Replica(const EngineRow& engine, const EngineOptions& options, std::int64_t kv_blocks,
+          StepCost& cost, IdTable<RequestId, Sequence>& sequences);
 
   EngineState& state() { return state_; }
   const EngineState& state() const { return state_; }
@@ -79,7 +79,7 @@ class Replica {
   std::unique_ptr<Engine> engine_;
   StepCost& cost_;
   bool reserves_answer_;
-  bool has_slots_;
+  std::optional<WaitingCaches> waiting_caches_;  // nullopt: there are no slots
   Batch step_;
   Time start_{};
   Time launch_{};  // when the host has given it to the chips

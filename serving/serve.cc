@@ -1,5 +1,6 @@
 #include "serving/serve.h"
 
+#include <cassert>
 #include <string>
 
 #include "serving/serving_run.h"
@@ -15,32 +16,36 @@ std::string why_not(const Request& request, const ReplicaGroup& group) {
   const EngineOptions& options = group.options;
   const std::int64_t input = request.input_tokens;
   const std::int64_t whole = input + request.output_tokens;
-  if (options.max_length && whole > *options.max_length) {
+  if (options.batching.max_length && whole > *options.batching.max_length) {
     return "has " + std::to_string(whole) + " tokens with its answer, must have at most " +
-           std::to_string(*options.max_length) + " (max_length)";
+           std::to_string(*options.batching.max_length) + " (max_length)";
   }
   // The last token is never put into the cache, but engines that reserve for it want its block.
   std::int64_t held =
-      row_of(group.engine).reserves_answer(options) ? whole + options.drafts : whole - 1;
-  if (row_of(group.engine).caches_without_slot != nullptr) held = options.max_length.value_or(held);
-  const std::int64_t blocks = (held + options.block - 1) / options.block;
-  if (options.kv_blocks && blocks > *options.kv_blocks) {
-    return "needs " + std::to_string(blocks) + " KV blocks of " + std::to_string(options.block) +
-           " tokens, must need at most " + std::to_string(*options.kv_blocks) + " (kv_blocks)";
+      group.engine->reserves_answer(options) ? whole + options.speculation.drafts : whole - 1;
+  if (group.engine->waiting_caches != nullptr) held = options.batching.max_length.value_or(held);
+  const std::int64_t blocks = (held + options.cache.block - 1) / options.cache.block;
+  if (options.cache.kv_blocks && blocks > *options.cache.kv_blocks) {
+    return "needs " + std::to_string(blocks) + " KV blocks of " +
+           std::to_string(options.cache.block) + " tokens, must need at most " +
+           std::to_string(*options.cache.kv_blocks) + " (kv_blocks)";
   }
-  if (!options.chunked_prefill && input > options.budget) {
+  if (!options.batching.chunked_prefill && input > options.batching.budget) {
     return "has a prompt of " + std::to_string(input) + " tokens, must have at most " +
-           std::to_string(options.budget) + " (budget) without chunked_prefill";
+           std::to_string(options.batching.budget) + " (budget) without chunked_prefill";
   }
   return "";
 }
 
 void problems_of_engines(const ModelReplicas& model, std::vector<Problem>& problems) {
-  if (model.decode && (model.replicas.engine == EngineName::kStatic ||
-                       model.decode->engine == EngineName::kStatic)) {
-    problems.push_back({"--engine",
-                        "must be another engine than static for prefill and decode "
-                        "apart: requests come into its batches at their start only"});
+  if (!model.decode) return;
+  for (const EngineRow* const engine : {model.replicas.engine, model.decode->engine}) {
+    if (engine->joins_running) continue;
+    problems.push_back(
+        {"--engine", "must be another engine than " + std::string(engine->name) +
+                         " for prefill and decode apart: requests come into its batches at "
+                         "their start only"});
+    return;
   }
 }
 
@@ -48,8 +53,8 @@ void problems_of_engines(const ModelReplicas& model, std::vector<Problem>& probl
 void problems_of_cache(const RequestList& requests, std::size_t model, const ReplicaGroup& group,
                        std::vector<Problem>& problems) {
   const EngineOptions options = with_useful_cache(group.options, requests, model);
-  if (!options.prefix_cache ||
-      kv_blocks_of(group.engine, options, requests, model) * group.count <= kMostNamedBlocks) {
+  if (!options.cache.prefix_cache ||
+      kv_blocks_of(*group.engine, options, requests, model) * group.count <= kMostNamedBlocks) {
     return;
   }
   problems.push_back(
@@ -58,6 +63,12 @@ void problems_of_cache(const RequestList& requests, std::size_t model, const Rep
 }
 
 }  // namespace
+
+ReplicaGroup replica_of(std::string_view engine) {
+  const EngineRow* const row = find_engine(engine);
+  assert(row != nullptr);
+  return {.engine = row, .options = row->defaults};
+}
 
 std::vector<Problem> check(const RequestList& requests, const ServingOptions& options) {
   std::vector<Problem> problems;
@@ -87,6 +98,8 @@ std::vector<Problem> check(const RequestList& requests, const ServingOptions& op
 ServingResult simulate_serving(const RequestList& requests, const ServingOptions& options,
                                const ServingCosts& costs,
                                const std::function<void(double)>& progress) {
+  assert(check(requests, options).empty() && costs.others.size() == options.others.size());
+  assert(!options.decode || (costs.decode != nullptr && costs.transport != nullptr));
   return ServingRun(requests, options, costs, progress).run();
 }
 

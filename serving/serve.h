@@ -42,11 +42,15 @@ enum class RouterPolicy {
 inline constexpr std::size_t kRouterPolicies = 3;
 std::string_view name_of(RouterPolicy policy);
 
+// ReplicaGroup is a number of replicas with the same engine.
 struct ReplicaGroup {
-  EngineName engine = EngineName::kVllm;
+  const EngineRow* engine = &default_engine();
   EngineOptions options{};
   std::int64_t count = 1;
 };
+
+// Returns a replica of that engine with its defaults. REQUIRES: there is such an engine.
+ReplicaGroup replica_of(std::string_view engine);
 
 // ModelReplicas are all replicas of one model.
 struct ModelReplicas {

@@ -19,7 +19,7 @@ struct ReplicaTotals {
   std::int64_t preemptions = 0;
   std::int64_t kv_blocks = 0;
   std::int64_t peak_kv_blocks = 0;
-  std::int64_t peak_backlog = 0;  // of jetstream: most caches that waited for a slot
+  std::int64_t peak_backlog = 0;  // of engines with slots: most caches that waited for a slot
   Duration busy{};
   HostTierTotals host{};
 };

@@ -51,9 +51,9 @@ void ServingRun::make_models(const ServingCosts& costs) {
 void ServingRun::make_replicas(std::size_t model, const ReplicaGroup& group, StepCost& cost,
                                std::vector<Replica*>& members) {
   const EngineOptions engine = with_useful_cache(group.options, requests_, model);
-  const std::int64_t blocks = kv_blocks_of(group.engine, engine, requests_, model);
+  const std::int64_t blocks = kv_blocks_of(*group.engine, engine, requests_, model);
   for (std::int64_t i = 0; i < group.count; ++i) {
-    replicas_.push_back(std::make_unique<Replica>(group.engine, engine, blocks, cost, sequences_));
+    replicas_.push_back(std::make_unique<Replica>(*group.engine, engine, blocks, cost, sequences_));
     replicas_.back()->totals.model = static_cast<std::uint32_t>(model);
     members.push_back(replicas_.back().get());
     result_.kv_blocks += blocks;
@@ -62,7 +62,8 @@ void ServingRun::make_replicas(std::size_t model, const ReplicaGroup& group, Ste
 
 std::int32_t ServingRun::answer_tokens(RequestId request) {
   const Request& asked = requests_.requests[request.index()];
-  const std::optional<std::int64_t> most = model_of(request).given.replicas.options.max_length;
+  const std::optional<std::int64_t> most =
+      model_of(request).given.replicas.options.batching.max_length;
   if (!most) return asked.output_tokens;
   return std::min(asked.output_tokens, static_cast<std::int32_t>(*most) - asked.input_tokens);
 }
@@ -201,14 +202,14 @@ void ServingRun::book_tokens(RequestId request, std::int32_t tokens, Time now) {
 std::int64_t ServingRun::accepted_drafts(const EngineOptions& engine,
                                          const BatchEntry& entry) const {
   if (entry.drafts == 0) return 0;
-  if (engine.accepted) return *engine.accepted;
+  if (engine.speculation.accepted) return *engine.speculation.accepted;
   // Each draft is right by itself, and counts if those before it are. Its number depends on the
   // token alone, not on when it is tried.
   const auto first = static_cast<std::uint64_t>(sequences_[entry.request].emitted);
   const RandomStream stream(options_.seed, RandomUse::kAcceptance, entry.request.index());
   std::int64_t accepted = 0;
-  while (accepted < entry.drafts &&
-         stream.is_true(first + static_cast<std::uint64_t>(accepted), *engine.acceptance)) {
+  while (accepted < entry.drafts && stream.is_true(first + static_cast<std::uint64_t>(accepted),
+                                                   *engine.speculation.acceptance)) {
     ++accepted;
   }
   return accepted;
@@ -340,7 +341,7 @@ void ServingRun::arrive(RequestId request, Time now) {
   if (options_.records_steps) {
     result_.part_records.push_back({request, now, RequestPart::kQueue});
   }
-  const Duration front = model_of(request).given.replicas.options.front_time;
+  const Duration front = model_of(request).given.replicas.options.host.front_time;
   if (front == Duration()) return line_up(request);
   queue_.schedule(now + front, Event(kRequestReady, request.index()));
 }

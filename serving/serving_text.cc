@@ -89,13 +89,6 @@ Rates read_rates(std::string_view text, const std::string& option, const FieldTa
   return rates;
 }
 
-std::optional<EngineName> engine_named(std::string_view name) {
-  for (std::size_t i = 0; i < kEngineNames; ++i) {
-    if (engine_table()[i].name == name) return static_cast<EngineName>(i);
-  }
-  return std::nullopt;
-}
-
 std::vector<std::string> engine_names() {
   std::vector<std::string> names;
   for (const EngineRow& row : engine_table()) names.emplace_back(row.name);
@@ -104,9 +97,9 @@ std::vector<std::string> engine_names() {
 
 void read_keys(std::string_view keys, const std::string& option, ReplicaGroup& group,
                std::vector<Problem>& problems) {
-  const EngineRow& row = row_of(group.engine);
+  const std::vector<std::string_view> allowed = keys_of(*group.engine);
   read_assignments(keys, engine_fields(), &group.options,
-                   {.option = option, .allowed = row.options, .who = row.name}, problems);
+                   {.option = option, .allowed = allowed, .who = group.engine->name}, problems);
   for (Problem& problem : check_engine(group.options, option)) {
     problems.push_back(std::move(problem));
   }
@@ -119,8 +112,8 @@ ReplicaGroup read_engine(std::string_view text, std::vector<Problem>& problems) 
   const std::size_t end = std::min(text.find_first_of(",:"), text.size());
   const std::string name(text.substr(0, end));
   if (name.find('=') == std::string::npos) {
-    const auto named = engine_named(name);
-    if (!named) {
+    const EngineRow* const named = find_engine(name);
+    if (named == nullptr) {
       const std::vector<std::string> names = engine_names();
       problems.push_back(
           {"--engine",
@@ -130,10 +123,10 @@ ReplicaGroup read_engine(std::string_view text, std::vector<Problem>& problems) 
                did_you_mean(name, names, "The engines are: " + comma_separated(names))});
       return group;
     }
-    group.engine = *named;
+    group.engine = named;
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  group.options = row_of(group.engine).defaults;
+  group.options = group.engine->defaults;
   read_keys(text, "--engine", group, problems);
   return group;
 }

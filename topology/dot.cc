@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "sim/base/quantity_text.h"
+#include "sim/base/small_letters.h"
 #include "sim/base/xml_text.h"
 
 namespace stepsim {
@@ -83,7 +83,7 @@ std::vector<Reach> reaches_of(const BuiltTopology& built) {
 std::string pattern_of(std::string_view name) {
   std::string pattern;
   for (const char character : name) {
-    const bool digit = std::isdigit(static_cast<unsigned char>(character)) != 0;
+    const bool digit = is_digit(character);
     if (!digit) pattern += character;
     if (digit && !pattern.ends_with('*')) pattern += '*';
   }

@@ -131,12 +131,6 @@ std::string part_json(const ExplainedPart& part, std::string_view suffix) {
       causes_json(part.causes, suffix));
 }
 
-std::string list_json(const std::vector<std::string>& values) {
-  std::string text;
-  for (const std::string& value : values) text += (text.empty() ? "\n      " : ",\n      ") + value;
-  return values.empty() ? "[]" : "[" + text + "\n    ]";
-}
-
 }  // namespace
 
 std::string explain_report(const Explanation& explanation, bool color) {
@@ -167,8 +161,8 @@ std::string explanation_json(const Explanation& explanation) {
   return fmt::format(
       "{{\n    \"step\": {},\n    \"parts\": {},\n    \"traffic\": {},\n    \"limits\": {},\n"
       "    \"memory\": {}\n  }}",
-      part_json(explanation.step, "s"), list_json(parts), list_json(traffic), list_json(limits),
-      list_json(memory));
+      part_json(explanation.step, "s"), json_lines(parts, 6), json_lines(traffic, 6),
+      json_lines(limits, 6), json_lines(memory, 6));
 }
 
 }  // namespace stepsim

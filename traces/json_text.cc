@@ -29,6 +29,21 @@ std::string json_escaped(std::string_view text) {
   return json_shown(std::move(escaped));
 }
 
+std::string json_quoted(std::string_view text) {
+  return '"' + json_escaped(text) + '"';
+}
+
+std::string json_list(std::span<const std::string> values) {
+  return fmt::format("[{}]", fmt::join(values, ", "));
+}
+
+std::string json_lines(std::span<const std::string> values, int blanks) {
+  if (values.empty()) return "[]";
+  const std::string between = fmt::format(",\n{:{}}", "", blanks);
+  return fmt::format("[{}{}\n{:{}}]", std::string_view(between).substr(1),
+                     fmt::join(values, between), "", blanks - 2);
+}
+
 std::string json_number(double value) {
   return std::isfinite(value) ? fmt::format("{}", value) : "null";
 }

@@ -1,7 +1,6 @@
 #include "traces/link_kinds.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -10,13 +9,15 @@
 #include <unordered_map>
 #include <utility>
 
+#include "sim/base/small_letters.h"
+
 namespace stepsim {
 namespace {
 
 std::string pattern_of(const std::string& name) {
   std::string text;
   for (const char character : name) {
-    const bool digit = std::isdigit(static_cast<unsigned char>(character)) != 0;
+    const bool digit = is_digit(character);
     if (!digit) text += character;
     if (digit && !text.ends_with('*')) text += '*';
   }

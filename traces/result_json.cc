@@ -21,10 +21,6 @@ namespace {
 
 constexpr std::size_t kListedLinks = 10;
 
-std::string json_quoted(std::string_view text) {
-  return '"' + json_escaped(text) + '"';
-}
-
 // JsonObject holds the members of one JSON object in the order in which they are added. In an
 // indented object each member has its own line.
 class JsonObject {
@@ -66,11 +62,8 @@ class JsonObject {
   std::string text_;
 };
 
-// Writes one value per line.
-std::string json_list(const std::vector<std::string>& values) {
-  std::string text;
-  for (const std::string& value : values) text += (text.empty() ? "\n    " : ",\n    ") + value;
-  return values.empty() ? "[]" : '[' + text + "\n  ]";
+std::string member_lines(std::span<const std::string> values) {
+  return json_lines(values, 4);
 }
 
 std::string breakdown_json(const Breakdown& breakdown, const std::vector<std::string>& axes,
@@ -96,7 +89,7 @@ std::string critical_path_json(const std::vector<PathPart>& path) {
     object.add("duration_s", part.duration);
     parts.push_back(object.text());
   }
-  return json_list(parts);
+  return member_lines(parts);
 }
 
 std::string stages_json(const FinishedRun& run) {
@@ -115,7 +108,7 @@ std::string stages_json(const FinishedRun& run) {
     object.add("peak_op", json_quoted(text_of_peak(run.graph, rank, peak)));
     stages.push_back(object.text());
   }
-  return json_list(stages);
+  return member_lines(stages);
 }
 
 std::string memory_json(const StepReport& report) {
@@ -131,8 +124,9 @@ std::string memory_json(const StepReport& report) {
   JsonObject object(JsonObject::Layout::kLines, 1);
   object.add("peak_bytes", peak.bytes);
   if (report.peak_bytes) {
-    object.add("peak_interval_bytes", json_list({fmt::format("{:.0f}", report.peak_bytes->low),
-                                                 fmt::format("{:.0f}", report.peak_bytes->high)}));
+    object.add("peak_interval_bytes",
+               member_lines(std::array{fmt::format("{:.0f}", report.peak_bytes->low),
+                                       fmt::format("{:.0f}", report.peak_bytes->high)}));
   }
   object.add("capacity_bytes", capacity);
   object.add("fits", peak.bytes <= capacity ? "true" : "false");
@@ -162,7 +156,7 @@ std::string links_json(const FinishedRun& run) {
     object.add("bytes", fmt::format("{:.0f}", link.bytes));
     links.push_back(object.text());
   }
-  return json_list(links);
+  return member_lines(links);
 }
 
 std::string ranks_json(const std::vector<RankId>& ranks) {
@@ -195,8 +189,8 @@ std::string faults_json(const FaultEffects& faults) {
     traffic.push_back(object.text());
   }
   JsonObject object(JsonObject::Layout::kOneLine);
-  object.add("links", json_list(links));
-  object.add("traffic", json_list(traffic));
+  object.add("links", member_lines(links));
+  object.add("traffic", member_lines(traffic));
   return object.text();
 }
 
@@ -210,7 +204,7 @@ std::string slow_ranks_json(const std::vector<SlowRank>& ranks) {
     object.add("stage_waits_s", one.waited);
     slow.push_back(object.text());
   }
-  return json_list(slow);
+  return member_lines(slow);
 }
 
 std::string idle_chips_json(const std::vector<std::uint32_t>& chips, const Cluster& cluster) {
@@ -261,8 +255,8 @@ std::string result_json(const StepReport& report, const std::vector<std::string>
   object.add("step_time_s", metrics.step_time);
   if (report.step_time_s) {
     object.add("step_time_interval_s",
-               json_list({fmt::format("{:.12f}", report.step_time_s->low),
-                          fmt::format("{:.12f}", report.step_time_s->high)}));
+               member_lines(std::array{fmt::format("{:.12f}", report.step_time_s->low),
+                                       fmt::format("{:.12f}", report.step_time_s->high)}));
   }
   object.add("steps", std::to_string(result.steps));
   object.add("tokens_per_s", metrics.tokens_per_s);
@@ -300,7 +294,7 @@ std::string result_json(const StepReport& report, const std::vector<std::string>
   if (!report.placement.empty()) {
     std::vector<std::string> texts;
     for (const PlacementNote& note : report.placement) texts.push_back(json_quoted(note.text));
-    object.add("placement", json_list(texts));
+    object.add("placement", member_lines(texts));
   }
   if (!report.faults.links.empty()) object.add("faults", faults_json(report.faults));
   if (const RankSpread spread = rank_spread(run.graph, result); !spread.slow.empty()) {

@@ -87,8 +87,8 @@ std::string models_json(const ServingOutcome& run) {
         "{}\n    {{\n      \"model\": \"{}\",\n      \"asked\": {},\n      \"engine\": "
         "\"{}\",\n      \"chips\": {},\n"
         "{}      \"replicas\": [{}],\n      \"kv_blocks\": {},\n      \"requests\": {}\n    }}",
-        i == 0 ? "" : ",", json_escaped(model.name), model.asked, name_of(model.engine),
-        model.chips, metrics_json(model.metrics, run, model.chips, "      "), replicas, total,
+        i == 0 ? "" : ",", json_escaped(model.name), model.asked, model.engine, model.chips,
+        metrics_json(model.metrics, run, model.chips, "      "), replicas, total,
         model.metrics.requests);
   }
   return text + (run.models.empty() ? "]" : "\n  ]");
@@ -268,8 +268,7 @@ std::string serving_report(const ServingOutcome& run, bool color) {
   const ServingMetrics& metrics = run.metrics;
   const std::size_t replicas = run.result.replicas.size();
   text.line("{} requests on {} replica{} of {}: {} in all", grouped(metrics.requests), replicas,
-            replicas == 1 ? "" : "s", name_of(run.options.replicas.engine),
-            to_text(metrics.length));
+            replicas == 1 ? "" : "s", run.options.replicas.engine->name, to_text(metrics.length));
   text.section("Times", "      mean         p50         p90         p99");
   add_spread(text, "to the first token", metrics.ttft);
   add_spread(text, "an output token", metrics.tpot);
@@ -300,7 +299,7 @@ std::string serving_json(const ServingOutcome& run) {
       "  \"simulator\": {{\"events\": {}, \"wall_s\": {:.6f}, \"cpu_s\": {:.6f}, "
       "\"peak_rss_bytes\": {}}}\n}}\n",
       run.asked.empty() ? "{}" : run.asked, run.metrics.requests, result.steps,
-      name_of(run.options.replicas.engine), run.chips, exact_seconds(run.metrics.length),
+      run.options.replicas.engine->name, run.chips, exact_seconds(run.metrics.length),
       run.metrics.output_tokens, metrics_json(run.metrics, run, run.chips, "  "),
       result.preemptions, result.kv_blocks, result.peak_kv_blocks, result.hit_tokens,
       result.host_hit_tokens, host_json(result), result.drafts_tried, result.drafts_accepted,

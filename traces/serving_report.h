@@ -21,7 +21,7 @@ namespace stepsim {
 // ServedModelOutcome is one of several models.
 struct ServedModelOutcome {
   std::string name;
-  EngineName engine{};
+  std::string_view engine{};
   std::int64_t chips = 1;  // of all its replicas
   std::string asked{};     // JSON object: the options that are this model's
   ServingMetrics metrics{};

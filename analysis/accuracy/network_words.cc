@@ -22,9 +22,6 @@ struct Word {
   std::optional<double> number = std::nullopt;
 };
 
-bool is_digit(char c) {
-  return std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
 bool is_letter(char c) {
   return std::isalpha(static_cast<unsigned char>(c)) != 0;
 }

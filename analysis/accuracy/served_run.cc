@@ -42,8 +42,8 @@ struct Layout {
 
 // A prompt that is never cut needs room beside those that generate, or it waits for them to end.
 void leave_room_for_prompts(std::int64_t prompt, EngineOptions& options) {
-  if (options.chunked_prefill) return;
-  options.budget = std::max(options.budget, prompt + options.sequences);
+  if (options.batching.chunked_prefill) return;
+  options.batching.budget = std::max(options.batching.budget, prompt + options.batching.sequences);
 }
 
 // Where stages don't divide the layers, engines give some one more.
@@ -177,11 +177,10 @@ class Reading {
     if (says("spec_decode", "mtp")) predict_tokens(group.options);
     const std::int64_t prompt = row_.integer_or("isl", 1);
     if (says("mode", "static")) {
-      group.engine = EngineName::kStatic;
-      group.options = row_of(EngineName::kStatic).defaults;
-      group.options.sequences = row_.integer_or("batch", 1);
-      group.options.block = 16;
-      group.options.budget = prompt * group.options.sequences;
+      group = replica_of("static");
+      group.options.batching.sequences = row_.integer_or("batch", 1);
+      group.options.cache.block = 16;
+      group.options.batching.budget = prompt * group.options.batching.sequences;
     }
     run_.prompt = prompt;
     leave_room_for_prompts(prompt, group.options);
@@ -191,9 +190,9 @@ class Reading {
   // % of them accepted.
   void predict_tokens(EngineOptions& options) {
     constexpr double kAccepted = 0.85;
-    options.drafter = Drafter::kMtp;
-    options.drafts = 1;
-    options.acceptance = kAccepted;
+    options.speculation.drafter = Drafter::kMtp;
+    options.speculation.drafts = 1;
+    options.speculation.acceptance = kAccepted;
     row_.assume("speculation: 1 draft, 85 % accepted");
   }
 
@@ -332,7 +331,7 @@ void add_engine_keys(const std::string& text, const EngineSetting& setting, std:
   std::string keys = text;
   if (names_release) {
     keys = keys_of_release(text, setting);
-    if (text.substr(0, at) != row_of(group.engine).name) return;
+    if (text.substr(0, at) != group.engine->name) return;
   }
   std::vector<Problem> problems;
   read_assignments(keys, engine_fields(), &group.options, {.option = "--engine"}, problems);

@@ -20,34 +20,35 @@ using namespace literals;
 constexpr Duration kVllmFront = 25ms;
 constexpr Duration kTrtllmFront = 31ms;
 
-ServingSoftware of_engine(EngineName engine) {
-  ServingSoftware software{.engine = engine, .options = row_of(engine).defaults};
-  software.options.prefix_cache = false;  // benchmarks draw prompts at random
+ServingSoftware of_engine(std::string_view name) {
+  const EngineRow& engine = *find_engine(name);
+  ServingSoftware software{.engine = &engine, .options = engine.defaults};
+  software.options.cache.prefix_cache = false;  // benchmarks draw prompts at random
   return software;
 }
 
 ServingSoftware vllm() {
-  ServingSoftware software = of_engine(EngineName::kVllm);
+  ServingSoftware software = of_engine("vllm");
   software.collectives = "vllm-0.24";
-  software.options.front_time = kVllmFront;
+  software.options.host.front_time = kVllmFront;
   software.decode_kernels = {"vllm"};
   software.expert_kernels = {"triton", "flashinfer-trtllm"};
   return software;
 }
 
 ServingSoftware sglang() {
-  ServingSoftware software = of_engine(EngineName::kSglang);
+  ServingSoftware software = of_engine("sglang");
   software.collectives = "sglang-0.5";
-  software.options.front_time = kVllmFront;
+  software.options.host.front_time = kVllmFront;
   software.decode_kernels = {"vllm"};
   software.expert_kernels = {"triton", "flashinfer-trtllm"};
   return software;
 }
 
 ServingSoftware trtllm() {
-  ServingSoftware software = of_engine(EngineName::kTrtllm);
+  ServingSoftware software = of_engine("trtllm");
   software.collectives = "trtllm-1.3";
-  software.options.front_time = kTrtllmFront;
+  software.options.host.front_time = kTrtllmFront;
   software.decode_kernels = {"trtllm"};
   software.expert_kernels = {"flashinfer-trtllm", "flashinfer-cutlass", "triton"};
   software.narrows_cache = true;
@@ -69,7 +70,7 @@ std::optional<ServingSoftware> serving_software(std::string_view framework) {
   if (has(name, "trt") || has(name, "tensorrt")) return trtllm();
   if (has(name, "sglang")) return sglang();
   if (has(name, "vllm") || has(name, "llm-d") || name == "atom") return vllm();
-  if (has(name, "jetstream")) return of_engine(EngineName::kJetstream);
+  if (has(name, "jetstream")) return of_engine("jetstream");
   return std::nullopt;
 }
 

@@ -23,7 +23,7 @@
 namespace stepsim {
 
 struct ServingSoftware {
-  EngineName engine = EngineName::kVllm;
+  const EngineRow* engine = &default_engine();
   EngineOptions options{};    // its defaults on chips of data centres
   std::string collectives{};  // "vllm-0.24"; the generation of chips follows
   std::vector<std::string_view> decode_kernels{};

@@ -34,7 +34,8 @@ std::optional<CollectiveFormula> collective_formula(const CollectiveFormulaInput
   if (input.levels.empty()) {
     return CollectiveFormula{.seconds = 0, .text = "a group of one member costs nothing"};
   }
-  return form_table()[static_cast<std::size_t>(input.algorithm) - 1].form(input);
+  const CollectiveForm form = form_of(input.algorithm);
+  return form == nullptr ? std::nullopt : form(input);
 }
 
 }  // namespace stepsim

@@ -1,5 +1,6 @@
 #include "analysis/collective_forms/form_table.h"
 
+#include <algorithm>
 #include <array>
 
 #include "analysis/collective_forms/formula_parts.h"
@@ -7,11 +8,7 @@
 namespace stepsim {
 namespace {
 
-std::optional<CollectiveFormula> counted_only(const CollectiveFormulaInput&) {
-  return std::nullopt;
-}
-
-constexpr std::array<FormRow, kAlgorithmCount - 1> kForms = {{
+constexpr auto kForms = std::to_array<FormRow>({
     {AlgorithmChoice::kRing, flat_rings},
     {AlgorithmChoice::kBidirectionalRing, flat_rings},
     {AlgorithmChoice::kHierarchical, hierarchical},
@@ -37,21 +34,17 @@ constexpr std::array<FormRow, kAlgorithmCount - 1> kForms = {{
     {AlgorithmChoice::kSharp, in_network},
     {AlgorithmChoice::kNvlsTree, in_network},
     {AlgorithmChoice::kPackedTrees, packed_trees},
-    {AlgorithmChoice::kCustom, counted_only},
-}};
-
-constexpr bool in_order_of_the_enumerators() {
-  for (std::size_t i = 0; i < kForms.size(); ++i) {
-    if (kForms[i].algorithm != kAlgorithmChoices[i + 1]) return false;
-  }
-  return true;
-}
-static_assert(in_order_of_the_enumerators(), "a row for each enumerator, in their order");
+});
 
 }  // namespace
 
 std::span<const FormRow> form_table() {
   return kForms;
+}
+
+CollectiveForm form_of(AlgorithmChoice algorithm) {
+  const auto* const row = std::ranges::find(kForms, algorithm, &FormRow::algorithm);
+  return row == kForms.end() ? nullptr : row->form;
 }
 
 }  // namespace stepsim

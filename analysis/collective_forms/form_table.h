@@ -1,5 +1,5 @@
-// The closed forms by algorithm: one row for each choice except `auto`. The row of an algorithm
-// whose time depends on routes is counted_only (counted_form.h).
+// The closed forms by algorithm. An algorithm whose time depends on routes, or of which no form is
+// published, has no row: its time is counted (counted_form.h).
 
 #pragma once
 
@@ -20,7 +20,7 @@ struct FormRow {
   CollectiveForm form;
 };
 
-// Rows in the order of AlgorithmChoice, without kAuto.
 std::span<const FormRow> form_table();
+CollectiveForm form_of(AlgorithmChoice algorithm);  // nullptr: it has none
 
 }  // namespace stepsim

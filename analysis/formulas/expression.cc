@@ -10,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "sim/base/small_letters.h"
+
 namespace stepsim {
 namespace {
 
@@ -136,7 +138,7 @@ class Expression::Parser {
     }
     const std::string_view text = rest();
     if (text.empty()) fail("a value");
-    if (std::isdigit(static_cast<unsigned char>(text.front())) != 0) {
+    if (is_digit(text.front())) {
       number(text);
     } else {
       name(text);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -137,9 +138,7 @@ class Refiner {
       std::vector<PlanMoves> all =
           moves_of(chain.now.plan, place.base.model, place.places, settled_);
       if (!chain.now.leaves_headroom) {  // first what makes room
-        std::stable_partition(all.begin(), all.end(), [](const PlanMoves& moves) {
-          return moves.key.starts_with("offload_");
-        });
+        std::stable_partition(all.begin(), all.end(), std::mem_fn(&PlanMoves::makes_room));
       }
       for (const PlanMoves& moves : all) {
         if (is_over()) return;
@@ -306,17 +305,18 @@ std::vector<PlanMoves> moves_of(const ParallelPlan& plan, const ModelSpec& model
     add("overlap_expert_parallel", truths);
     add("overlap_shared_experts", truths);
   }
+  const std::size_t makes_none = all.size();
   add("offload_activations", truths);
   if (value_in(plan, "recompute") != "none") {
     // More room is worth something only if it is used: less is computed again.
     add_pair({"offload_activations", "true"}, {"recompute", "none"});
   }
   add("offload_optimizer", truths);
-  if (plan.offload.optimizer) {
-    add("host_optimizer", truths);
-  } else if (!is_settled("host_optimizer")) {
+  if (!plan.offload.optimizer && !is_settled("host_optimizer")) {
     add_pair({"offload_optimizer", "true"}, {"host_optimizer", "true"});
   }
+  for (std::size_t i = makes_none; i < all.size(); ++i) all[i].makes_room = true;
+  if (plan.offload.optimizer) add("host_optimizer", truths);
   return all;
 }
 

@@ -52,6 +52,7 @@ struct Refinement {
 struct PlanMoves {
   std::string key;
   std::vector<std::vector<std::pair<std::string, std::string>>> moves;  // keys and values of each
+  bool makes_room = false;  // moves what a chip holds elsewhere: goes first where room is short
 };
 
 // Keys that have their values already.

@@ -7,6 +7,7 @@
 #include "schedules/plan/inference_plan.h"
 #include "schedules/plan/key_groups.h"
 #include "schedules/plan/plan_schedule.h"
+#include "sim/base/key_spelling.h"
 #include "sim/base/suggestion.h"
 
 namespace stepsim {
@@ -220,12 +221,6 @@ std::vector<std::string> values_of(std::string_view text) {
   return values;
 }
 
-std::string as_field(std::string_view key) {
-  std::string name(key);
-  std::ranges::replace(name, '-', '_');
-  return name;
-}
-
 // Adds a value to the last key that the text has named.
 void add_value(std::string_view text, const std::string& option, Dimension& to,
                std::vector<Problem>& problems) {
@@ -269,18 +264,15 @@ std::vector<Dimension> read_space(std::string_view text, std::string_view option
       }
       continue;
     }
-    const std::string given = as_field(part.substr(0, equals));
-    const std::string key = given.substr(given.find('.') + 1);  // all of it without a dot
-    const std::optional<KeyGroup> group = group_of(key);
-    is_known = group && (given == path_of_key(key) || (given == key && *group == KeyGroup::kPlan));
-    if (!is_known && group) {
-      problems.push_back({name, "has \"" + shortened(given) + "\", which is " + path_of_key(key)});
-      dimensions.push_back({});
-      continue;
-    }
+    const WrittenKey written = written_key(part.substr(0, equals));
+    const std::string& key = written.key;
+    is_known = written.group && written.meant.empty();
     if (!is_known) {
-      problems.push_back({name, "has \"" + shortened(given) + "\", which is no key of a plan" +
-                                    did_you_mean(key, plan_fields().names())});
+      const std::string given = with_underscores(part.substr(0, equals));
+      const std::string why = written.group
+                                  ? written.meant
+                                  : "no key of a plan" + did_you_mean(key, plan_fields().names());
+      problems.push_back({name, "has \"" + shortened(given) + "\", which is " + why});
       dimensions.push_back({});
       continue;
     }

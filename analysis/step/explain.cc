@@ -72,7 +72,7 @@ ExplainedPart explain_axis(const FinishedRun& run, Axis axis,
     if (one.axis != name_of(axis)) continue;
     whole += one.predicted;
     moved += one.simulated;
-    if (one.name.ends_with("regather")) background += one.predicted;
+    if (one.in_background) background += one.predicted;
     for (const ExplainedCause& cause : one.causes) {
       const auto same = std::ranges::find(causes, cause.text, &ExplainedCause::text);
       if (same == causes.end()) {

@@ -58,6 +58,7 @@ struct ExplainedTraffic {
   double simulated = 0;  // while its data moved
   double waiting = 0;    // posted but waiting for peers
   std::vector<ExplainedCause> causes;
+  bool in_background = false;  // the communicator's
 };
 
 // ExplainedThreshold is a limit from the books and the run's position relative to it.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "analysis/collective_forms/group_levels.h"
 #include "analysis/step/explain_parts.h"
@@ -28,7 +29,7 @@ struct Sums {
   TrafficCosts costs;
   double simulated = 0;
   double waiting = 0;
-  std::size_t ranks = 2;
+  std::optional<std::size_t> ranks{};  // of a group; messages have none
   Axis axis = Axis::kOther;
 };
 
@@ -55,7 +56,9 @@ class Collector {
   std::vector<ExplainedTraffic> take() const {
     std::vector<ExplainedTraffic> all;
     for (const auto& [communicator, sums] : sums_) {
-      all.push_back(explained(run_.graph.communicators[communicator].name, sums));
+      const Communicator& of = run_.graph.communicators[communicator];
+      all.push_back(explained(of.name, sums));
+      all.back().in_background = of.in_background;
     }
     if (messages_.simulated > 0) all.push_back(explained("pipeline messages", messages_));
     return all;
@@ -117,9 +120,9 @@ class Collector {
         .axis = std::string(name_of(sums.axis)),
         .text = fmt::format(
             "{} of {} in all{}", what, to_text(Bytes(static_cast<std::int64_t>(sums.bytes))),
-            name == "pipeline messages"
-                ? ""
-                : fmt::format(" in groups of {}, {}", sums.ranks, name_of(sums.costs.algorithm))),
+            sums.ranks
+                ? fmt::format(" in groups of {}, {}", *sums.ranks, name_of(sums.costs.algorithm))
+                : ""),
         .predicted = sums.costs.ideal,
         .simulated = sums.simulated,
         .waiting = sums.waiting,

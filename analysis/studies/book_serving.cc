@@ -77,11 +77,11 @@ RequestList in_a_loop(RequestList list, std::int64_t concurrency) {
 
 EngineOptions book_engine(std::int64_t sequences, std::int64_t prompt) {
   EngineOptions options;
-  options.budget = prompt + sequences;
-  options.sequences = sequences;
-  options.block = 1;
-  options.prefix_cache = false;
-  options.chunked_prefill = false;
+  options.batching.budget = prompt + sequences;
+  options.batching.sequences = sequences;
+  options.cache.block = 1;
+  options.cache.prefix_cache = false;
+  options.batching.chunked_prefill = false;
   return options;
 }
 

@@ -4,6 +4,7 @@
 
 #include "analysis/step/schedule_run.h"
 #include "schedules/lowering/order_graph.h"
+#include "sim/base/key_spelling.h"
 
 namespace stepsim {
 namespace {
@@ -51,9 +52,7 @@ std::string short_name(const Pipeline& pipeline) {
   if (pipeline.name == ScheduleName::kInterleaved) {
     return "v" + std::to_string(pipeline.chunks);
   }
-  std::string name(name_of(pipeline.name));
-  std::ranges::replace(name, '_', '-');
-  return name;
+  return with_dashes(name_of(pipeline.name));
 }
 
 }  // namespace stepsim

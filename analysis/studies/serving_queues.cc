@@ -45,12 +45,12 @@ ServingResult serve_apart(const RequestList& list, const Farm& farm) {
   ServingOptions options;
   options.router = farm.router;
   options.replicas = {.options = book_engine(1, kPromptTokens), .count = farm.prefill_servers};
-  options.replicas.options.block = kSlot;
-  options.replicas.options.kv_blocks = 1 + farm.stored;
+  options.replicas.options.cache.block = kSlot;
+  options.replicas.options.cache.kv_blocks = 1 + farm.stored;
   options.decode =
       ReplicaGroup{.options = book_engine(kSlots, kPromptTokens), .count = farm.decode_servers};
-  options.decode->options.block = kSlot;
-  options.decode->options.kv_blocks = kSlots;
+  options.decode->options.cache.block = kSlot;
+  options.decode->options.cache.kv_blocks = kSlots;
   LinearStepTime prefill = every(kPrefillTime);
   LinearStepTime decode = every(kStepTime);
   TimedKvTransport transport({});

@@ -25,7 +25,7 @@ LinearStepTime rule_step() {
 // ---- continuous and static batches ----
 
 // Answers of 1 to 1,023 tokens, mean 512, all requests there at the start.
-double uneven_answers(EngineName engine) {
+double uneven_answers(std::string_view engine) {
   constexpr std::int64_t kRequests = 200 * kRunning;
   constexpr double kMost = 1023;
   RequestList list = requests_at_once(kRequests, 1, 1);
@@ -34,7 +34,7 @@ double uneven_answers(EngineName engine) {
     request.output_tokens = 1 + static_cast<std::int32_t>(random.uniform() * kMost);
   }
   ServingOptions options;
-  options.replicas.engine = engine;
+  options.replicas.engine = find_engine(engine);
   options.replicas.options = book_engine(kRunning, kRunning);
   LinearStepTime step = rule_step();
   ServingResult result = simulate_serving(list, options, {.replicas = step});
@@ -56,17 +56,16 @@ void add_batches(std::vector<StudyRow>& rows) {
        .expected = {-0.025, 0.015},
        .tolerance = 0.025,
        .why = "a slot that ends is filled in the next step",
-       .simulate = [](const Laboratory&) { return uneven_answers(EngineName::kVllm); }});
+       .simulate = [](const Laboratory&) { return uneven_answers("vllm"); }});
   // The longest of 32 answers has 1,023 x 32/33 = 992 tokens in the mean, where the mean has 512.
-  rows.push_back(
-      {.id = "static",
-       .formula = "I8.rate",
-       .regime = "static: the next batch begins when the longest answer is complete",
-       .predicted = full,
-       .unit = "requests/s",
-       .expected = {kMean / 992 - 1 - 0.012, kMean / 992 - 1 + 0.012},
-       .why = "a batch takes as long as its longest answer, twice the mean",
-       .simulate = [](const Laboratory&) { return uneven_answers(EngineName::kStatic); }});
+  rows.push_back({.id = "static",
+                  .formula = "I8.rate",
+                  .regime = "static: the next batch begins when the longest answer is complete",
+                  .predicted = full,
+                  .unit = "requests/s",
+                  .expected = {kMean / 992 - 1 - 0.012, kMean / 992 - 1 + 0.012},
+                  .why = "a batch takes as long as its longest answer, twice the mean",
+                  .simulate = [](const Laboratory&) { return uneven_answers("static"); }});
 }
 
 // ---- paged caches ----
@@ -107,7 +106,7 @@ double blocks_of_16() {
   const RequestList list = ragged();
   ServingOptions options;
   options.replicas.options = book_engine(kRunning, kRunning * kLongest);
-  options.replicas.options.block = 16;
+  options.replicas.options.cache.block = 16;
   LinearStepTime step = rule_step();
   const ServingResult result = simulate_serving(list, options, {.replicas = step});
   return 16.0 * static_cast<double>(result.peak_kv_blocks);
@@ -169,9 +168,9 @@ RequestList random_prefixes(double every) {
 
 ReplicaGroup prefix_replicas(std::int64_t count) {
   ReplicaGroup group{.options = book_engine(1, kPrefix + 1), .count = count};
-  group.options.prefix_cache = true;
-  group.options.block = 16;
-  group.options.kv_blocks = kRoom * (kPrefix / 16 + 1);
+  group.options.cache.prefix_cache = true;
+  group.options.cache.block = 16;
+  group.options.cache.kv_blocks = kRoom * (kPrefix / 16 + 1);
   return group;
 }
 
@@ -241,8 +240,8 @@ double tokens_of_pass(std::int64_t drafts, double acceptance) {
   const RequestList list = requests_at_once(1, 1, kTokens);
   ServingOptions options;
   options.replicas.options = book_engine(1, 1 + drafts);
-  options.replicas.options.drafts = drafts;
-  options.replicas.options.acceptance = acceptance;
+  options.replicas.options.speculation.drafts = drafts;
+  options.replicas.options.speculation.acceptance = acceptance;
   LinearStepTime step = rule_step();
   const ServingResult result = simulate_serving(list, options, {.replicas = step});
   return static_cast<double>(kTokens) / static_cast<double>(result.steps);
@@ -275,7 +274,7 @@ double found_with_host() {
   const RequestList list = random_prefixes(1.0);
   ServingOptions options;
   options.replicas = prefix_replicas(1);
-  options.replicas.options.host_blocks = (kPrefixes + 1) * (kPrefix / 16 + 1);
+  options.replicas.options.cache.host_blocks = (kPrefixes + 1) * (kPrefix / 16 + 1);
   LinearStepTime step = prefix_step();
   TimedKvTransport way({.base = std::chrono::milliseconds(1)});
   ServingCosts costs{.replicas = step};
@@ -313,10 +312,9 @@ double orchestrated() {
   constexpr std::int64_t kRequests = 100 * kRunning;
   const RequestList list = requests_at_once(kRequests, 8192, kOrchestrated);
   ServingOptions options;
-  options.replicas.engine = EngineName::kJetstream;
-  options.replicas.options = row_of(EngineName::kJetstream).defaults;
-  options.replicas.options.sequences = kRunning;
-  options.replicas.options.budget = 8192;
+  options.replicas = replica_of("jetstream");
+  options.replicas.options.batching.sequences = kRunning;
+  options.replicas.options.batching.budget = 8192;
   PromptOrStep step;
   ServingResult result = simulate_serving(list, options, {.replicas = step});
   return requests_per_second(list, result);

@@ -51,8 +51,8 @@ double answers_per_chip(const Laboratory& laboratory, const SmallSlice& slice) {
   const RequestList list =
       requests_at_once(kTurns * caches, kInput, static_cast<std::int32_t>(kAnswerTokens));
   EngineOptions engine = book_engine(caches, kInput);
-  engine.block = static_cast<std::int64_t>(kCacheTokens);  // a cache is a block
-  engine.kv_blocks = caches;
+  engine.cache.block = static_cast<std::int64_t>(kCacheTokens);  // a cache is a block
+  engine.cache.kv_blocks = caches;
   ServingResult result =
       serve_with_passes(laboratory, list, load_model("llama3-70b"),
                         std::string("inference=decode,context=2,batch=1,") + slice.keys,

@@ -8,6 +8,7 @@
 
 #include "cli/command_line.h"
 #include "sim/base/field_text.h"
+#include "sim/base/key_spelling.h"
 #include "sim/base/parallel.h"
 
 namespace stepsim {
@@ -21,8 +22,7 @@ constexpr double kUsualAllowance = 2;  // points of a hundred
 CalibrationChoice read_choice(const CommandLine& line, std::vector<Problem>& problems) {
   CalibrationChoice choice{.may_mix = line.options.count("check") != 0,
                            .cluster = line.value("cluster"),
-                           .facts = {.op = line.value("op")}};
-  std::ranges::replace(choice.facts.op, '-', '_');
+                           .facts = {.op = with_underscores(line.value("op"))}};
   choice.facts.ranks = read_whole_number(line, "ranks", 1, kMostRanksOfLog, problems);
   choice.facts.nodes = read_whole_number(line, "nodes", 1, kMostRanksOfLog, problems);
   if (line.options.count("hardware") != 0) {

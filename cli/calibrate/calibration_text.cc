@@ -98,14 +98,9 @@ std::string json_of(const Calibration& fit) {
       json_escaped(fit.of), fit.shapes, json_of(fit.errors), json_of(fit.constants));
 }
 
-// Joins the texts of a list with commas and new lines.
-template <typename List, typename TextOf>
-std::string json_lines(const List& list, const TextOf& text_of) {
-  std::string text;
-  for (const auto& element : list) {
-    text += fmt::format("{}\n    {}", text.empty() ? "" : ",", text_of(element));
-  }
-  return "[" + text + "]";
+template <typename List, typename JsonOf>
+std::string member_json(const List& list, const JsonOf& json_of_element) {
+  return json_lines(json_values(list, json_of_element), 4);
 }
 
 std::vector<const Calibration*> all_fits(const CalibrationResult& result) {
@@ -165,29 +160,28 @@ std::string report_of(const CheckResult& check) {
 
 std::string json_of(const CalibrationInput& input, const CalibrationResult& result,
                     const std::optional<LaunchCost>& launch, const CheckResult* check) {
-  const auto quoted = [](const std::string& text) { return "\"" + json_escaped(text) + "\""; };
   std::string text = fmt::format(
       "{{\n  \"files\": {},\n  \"unused\": {},\n  \"fits\": {},\n  \"libraries\": {},\n  "
       "\"remarks\": {}",
-      json_lines(input.files(),
-                 [](const InputSummary& file) {
-                   return fmt::format(
-                       "{{\"file\": \"{}\", \"kind\": \"{}\", \"rows\": {}, \"used\": {}}}",
-                       json_escaped(file.file), file.what, file.rows, file.used);
-                 }),
-      json_lines(input.unused(),
-                 [](const auto& unused) {
-                   return fmt::format("{{\"reason\": \"{}\", \"rows\": {}}}",
-                                      json_escaped(unused.first), unused.second);
-                 }),
-      json_lines(all_fits(result), [](const Calibration* fit) { return json_of(*fit); }),
-      json_lines(result.libraries,
-                 [](const CalibratedLibrary& library) {
-                   return fmt::format("{{\"name\": \"{}\", \"errors\": {}}}",
-                                      json_escaped(library.name),
-                                      json_of(library.calibration.errors));
-                 }),
-      json_lines(result.remarks, quoted));
+      member_json(input.files(),
+                  [](const InputSummary& file) {
+                    return fmt::format(
+                        "{{\"file\": \"{}\", \"kind\": \"{}\", \"rows\": {}, \"used\": {}}}",
+                        json_escaped(file.file), file.what, file.rows, file.used);
+                  }),
+      member_json(input.unused(),
+                  [](const auto& unused) {
+                    return fmt::format("{{\"reason\": \"{}\", \"rows\": {}}}",
+                                       json_escaped(unused.first), unused.second);
+                  }),
+      member_json(all_fits(result), [](const Calibration* fit) { return json_of(*fit); }),
+      member_json(result.libraries,
+                  [](const CalibratedLibrary& library) {
+                    return fmt::format("{{\"name\": \"{}\", \"errors\": {}}}",
+                                       json_escaped(library.name),
+                                       json_of(library.calibration.errors));
+                  }),
+      member_json(result.remarks, json_quoted));
   if (launch) {
     text += fmt::format(
         ",\n  \"launch\": {{\"launches\": {}, \"quarter_s\": {:.9f}, "
@@ -195,8 +189,9 @@ std::string json_of(const CalibrationInput& input, const CalibrationResult& resu
         launch->launches, launch->seconds, launch->held_out, launch->median);
   }
   if (check != nullptr) {
-    text += fmt::format(",\n  \"check\": {{\"allowed\": {:.6f}, \"holds\": {}, \"worse\": {}}}",
-                        check->allowed, check->worse.empty(), json_lines(check->worse, quoted));
+    text +=
+        fmt::format(",\n  \"check\": {{\"allowed\": {:.6f}, \"holds\": {}, \"worse\": {}}}",
+                    check->allowed, check->worse.empty(), member_json(check->worse, json_quoted));
   }
   return text + "\n}\n";
 }

@@ -4,7 +4,6 @@
 #include <cctype>
 #include <numeric>
 #include <set>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +19,7 @@
 #include "sim/base/input_file.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/suggestion.h"
+#include "sim/collectives/algorithm_table.h"
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/hardware/group_shape.h"
 
@@ -27,9 +27,6 @@ namespace stepsim {
 namespace {
 
 namespace po = boost::program_options;
-
-// All choices except kCustom, the last one, which stands for a file.
-constexpr std::size_t kNamedAlgorithms = kAlgorithmChoices.size() - 1;
 
 // Makes All-Reduce, all_reduce and allreduce the same name.
 std::string plain(std::string_view name) {
@@ -341,8 +338,7 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
   const std::string algorithm = line.value("algorithm");
   const bool has_steps = looks_like_file(algorithm);
   const bool algorithm_known =
-      has_steps ||
-      choose("algorithm", std::span(kAlgorithmChoices).first(kNamedAlgorithms), request.algorithm);
+      has_steps || choose("algorithm", named_algorithms(), request.algorithm);
   // Formats with scales of their own are not sent by themselves.
   choose("dtype",
          std::array{DataType::kFp32, DataType::kBf16, DataType::kFp16, DataType::kFp8,

@@ -193,10 +193,6 @@ std::string answer_text(const Formula& formula, const Answer& answer) {
 
 // ---- JSON ----
 
-std::string json_quoted(std::string_view text) {
-  return "\"" + json_escaped(text) + "\"";
-}
-
 std::string formula_json(const Formula& formula, const std::vector<std::string>& tested_by) {
   std::string rows;
   for (const std::string& row : tested_by) rows += (rows.empty() ? "" : ", ") + json_quoted(row);

@@ -13,6 +13,7 @@
 #include "cli/moved_keys.h"
 #include "cli/rank_list.h"
 #include "experiment/simulation_fields.h"
+#include "sim/base/key_spelling.h"
 #include "sim/base/small_letters.h"
 
 namespace stepsim {
@@ -24,9 +25,7 @@ constexpr std::uint32_t kMostRanks = 1 << 20;
 
 // "packet_bytes" is given as --packet-bytes.
 std::string flag_of(const AnyField& field) {
-  std::string name(field.name());
-  std::ranges::replace(name, '_', '-');
-  return name;
+  return with_dashes(field.name());
 }
 
 // A truth value is a flag that stands alone.
@@ -59,8 +58,7 @@ void read_fields_of_simulation(const po::variables_map& values, ExperimentOption
     simulation.fidelities = ExperimentOptions{}.fidelities;
   }
   for (Problem& problem : check_simulation(simulation)) {
-    std::ranges::replace(problem.field, '_', '-');
-    problems.push_back({"--" + problem.field, std::move(problem.message)});
+    problems.push_back({"--" + with_dashes(problem.field), std::move(problem.message)});
   }
 }
 
@@ -241,11 +239,7 @@ po::options_description run_option_list() {
   add("library", text("NAME|FILE"), "communication library (default: the chip's); ideal for none");
   add("plan", text("KEYS|NAME|FILE"),
       "keys such as tp=8,pp=4,dp=16,global-batch=1024, or a catalog name or a file");
-  add("software", text("NAME|FILE[,KEYS]"),
-      "what runs it: torchtitan, nemo, .., or keys such as loss=separate; see stepsim help "
-      "software");
-  add("pass", text("decode|prefill[,KEYS]"),
-      "one pass of inference instead of a training step: decode,batch=64,context=8192");
+  add_group_options(options);
   add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
       "change one field of the experiment: plan.tp=4; can be repeated");
   for (const auto& field : simulation_fields().fields()) add_flag(*field, options);

@@ -16,6 +16,7 @@
 #include "schedules/pipeline/schedule_file.h"
 #include "sim/base/field_text.h"
 #include "sim/base/input_file.h"
+#include "sim/base/key_spelling.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/suggestion.h"
 
@@ -71,9 +72,7 @@ Problem unknown_name(const std::string& field, const std::string& name, bool may
 }
 
 std::string option_of(const std::string& field) {
-  std::string option = "--" + field;
-  std::replace(option.begin(), option.end(), '_', '-');
-  return option;
+  return "--" + with_dashes(field);
 }
 
 // Returns problems of a request in terms of options. A count of 0 was not given or could not be

@@ -166,36 +166,26 @@ std::string peaks_text(const std::vector<std::int64_t>& peaks) {
   return fmt::format("{}", fmt::join(peaks, " "));
 }
 
-template <typename Items, typename ToText>
-std::string json_list(const Items& items, const ToText& to_json, std::string_view between = ", ") {
-  std::string text = "[";
-  std::string_view comma;
-  for (const auto& item : items) {
-    text += std::exchange(comma, between);
-    text += to_json(item);
-  }
-  return text + "]";
-}
-
 // Times of a comparison are fractions of a picosecond, rounded to the nearest.
 std::string comparison_json(const Comparison& comparison) {
-  return json_list(
-      comparison.rows,
-      [&](const PlayedSchedule& row) {
-        const PipelineReplay& replayed = row.replayed;
-        const auto seconds = [&](std::int64_t units) {
-          return exact_seconds(Duration((units + comparison.units / 2) / comparison.units));
-        };
-        return fmt::format(
-            "\n    {{\"schedule\": \"{}\", \"chunks\": {}, \"makespan_s\": {}, \"bubble_s\": {}, "
-            "\"bubble_fraction\": {}, \"span_bubble_s\": {}, \"peak_in_flight_stages\": {}, "
-            "\"sends\": {}, \"parameter_copies\": {}, \"on_pareto_front\": {}}}",
-            json_escaped(row.name), row.schedule.chunks, seconds(replayed.makespan),
-            seconds(replayed.bubble()), ratio(replayed.bubble(), replayed.makespan),
-            seconds(replayed.span_bubble), ratio(peak_of(row), parts_of(row.schedule)),
-            sends_of(row), copies_of(row), is_on_front(row, comparison));
-      },
-      ",");
+  return json_lines(
+      json_values(
+          comparison.rows,
+          [&](const PlayedSchedule& row) {
+            const PipelineReplay& replayed = row.replayed;
+            const auto seconds = [&](std::int64_t units) {
+              return exact_seconds(Duration((units + comparison.units / 2) / comparison.units));
+            };
+            return fmt::format(
+                "{{\"schedule\": \"{}\", \"chunks\": {}, \"makespan_s\": {}, \"bubble_s\": {}, "
+                "\"bubble_fraction\": {}, \"span_bubble_s\": {}, \"peak_in_flight_stages\": {}, "
+                "\"sends\": {}, \"parameter_copies\": {}, \"on_pareto_front\": {}}}",
+                json_escaped(row.name), row.schedule.chunks, seconds(replayed.makespan),
+                seconds(replayed.bubble()), ratio(replayed.bubble(), replayed.makespan),
+                seconds(replayed.span_bubble), ratio(peak_of(row), parts_of(row.schedule)),
+                sends_of(row), copies_of(row), is_on_front(row, comparison));
+          }),
+      4);
 }
 
 }  // namespace
@@ -247,6 +237,9 @@ std::string schedule_json(const ScheduleOptions& options, const PlayedSchedule& 
                           const std::optional<Comparison>& comparison) {
   const PipelineReplay& replayed = own.replayed;
   const auto seconds = [](std::int64_t time) { return exact_seconds(Duration(time)); };
+  const auto quoted_op = [](const PipelineOp& op) { return json_quoted(to_text(op)); };
+  const auto order = [&](const auto& ops) { return json_list(json_values(ops, quoted_op)); };
+  const auto times = [&](const auto& starts) { return json_list(json_values(starts, seconds)); };
   const std::optional<PublishedBubble> published = published_bubble(options, own);
   const std::string formula =
       !published
@@ -254,28 +247,18 @@ std::string schedule_json(const ScheduleOptions& options, const PlayedSchedule& 
           : fmt::format("{{\"bubble_s\": {}, \"source\": \"{}\", \"holds\": {}, \"because\": {}}}",
                         exact_seconds(published->value), json_escaped(published->formula.source),
                         published->formula.holds(),
-                        json_list(published->formula.broken, [](const std::string& condition) {
-                          return "\"" + json_escaped(condition) + "\"";
-                        }));
+                        json_list(json_values(published->formula.broken, json_quoted)));
   return fmt::format(
       "{{\n  \"schedule\": \"{}\",\n  \"stages\": {},\n  \"microbatches\": {},\n"
       "  \"chunks\": {},\n  \"per_rank\": {},\n  \"start_s\": {},\n  \"makespan_s\": {},\n"
       "  \"bubble_s\": {},\n  \"bubble_fraction\": {},\n  \"bubble_over_ideal\": {},\n"
       "  \"span_bubble_s\": {},\n  \"peak_in_flight\": [{}],\n  \"formula\": {}{}{}{}\n}}\n",
       json_escaped(own.name), own.schedule.size(), own.schedule.microbatches, own.schedule.chunks,
-      json_list(
-          own.schedule.ranks,
-          [](const auto& ops) {
-            return "\n    " +
-                   json_list(ops, [](const PipelineOp& op) { return "\"" + to_text(op) + "\""; });
-          },
-          ","),
-      json_list(
-          replayed.starts,
-          [&](const auto& starts) { return "\n    " + json_list(starts, seconds); }, ","),
-      seconds(replayed.makespan), seconds(replayed.bubble()),
-      ratio(replayed.bubble(), replayed.makespan), ratio(replayed.bubble(), replayed.ideal),
-      seconds(replayed.span_bubble), fmt::join(replayed.peak_in_flight, ", "), formula,
+      json_lines(json_values(own.schedule.ranks, order), 4),
+      json_lines(json_values(replayed.starts, times), 4), seconds(replayed.makespan),
+      seconds(replayed.bubble()), ratio(replayed.bubble(), replayed.makespan),
+      ratio(replayed.bubble(), replayed.ideal), seconds(replayed.span_bubble),
+      fmt::join(replayed.peak_in_flight, ", "), formula,
       own.found
           ? fmt::format(",\n  \"objective_s\": {},\n  \"proven\": {},\n  \"lower_bound_s\": {},\n"
                         "  \"origin\": \"{}\"",

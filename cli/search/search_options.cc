@@ -18,6 +18,7 @@
 #include "schedules/plan/key_groups.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/base/field_text.h"
+#include "sim/base/key_spelling.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/suggestion.h"
 
@@ -150,10 +151,7 @@ std::set<std::string> keys_of(const std::string& text) {
   std::set<std::string> keys;
   for (const std::string_view part : split_text(text, ',')) {
     if (part.find('=') == std::string_view::npos) continue;
-    std::string key(part.substr(0, part.find('=')));
-    std::ranges::replace(key, '-', '_');
-    key.erase(0, key.find('.') + 1);  // its group, if it is given
-    keys.insert(std::move(key));
+    keys.insert(written_key(part.substr(0, part.find('='))).key);
   }
   return keys;
 }
@@ -162,11 +160,8 @@ std::set<std::string> keys_of(const std::string& text) {
 void check_fixed(const std::string& text, std::vector<Problem>& problems) {
   for (const std::string_view part : split_text(text, ',')) {
     if (part.find('=') == std::string_view::npos) continue;
-    std::string key(part.substr(0, part.find('=')));
-    std::ranges::replace(key, '-', '_');
-    const std::optional<KeyGroup> group = group_of(key);
-    if (group.value_or(KeyGroup::kPlan) == KeyGroup::kPlan) continue;
-    problems.push_back({"--fix " + key, "is " + path_of_key(key)});
+    const WrittenKey written = written_key(part.substr(0, part.find('=')));
+    if (!written.meant.empty()) problems.push_back({"--fix " + written.key, "is " + written.meant});
   }
 }
 
@@ -325,11 +320,7 @@ po::options_description search_option_list() {
       "stands "
       "for the usual values (default: the usual keys with their usual values)");
   add("fix", text("KEYS"), "keys with one value, such as zero=1,dtype=fp8");
-  add("software", text("NAME|FILE[,KEYS]"),
-      "what runs it: torchtitan, nemo, .., or keys such as loss=separate; see stepsim help "
-      "software");
-  add("pass", text("decode|prefill[,KEYS]"),
-      "one pass of inference instead of a training step: decode,batch=64,context=8192");
+  add_group_options(options);
   add("minimize", text("step|memory|cost|chips"), "what is best (default: step)");
   add("step-at-most", text("TIME"), "leave out plans whose step takes longer");
   add("gpu-hour", text("PRICE[,PRICE]"), "price of a chip for an hour, one for each cluster");

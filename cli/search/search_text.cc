@@ -13,6 +13,7 @@
 #include "schedules/plan/key_groups.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/base/field_text.h"
+#include "sim/base/key_spelling.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/shown_text.h"
 #include "traces/json_text.h"
@@ -138,12 +139,9 @@ std::string refined_json(const SearchRequest& request, const Refinement& refinem
       refinement.is_whole ? "true" : "false");
 }
 
-std::string list_json(const SearchRequest& request, const std::vector<FoundPlan>& plans) {
-  std::string text;
-  for (const FoundPlan& plan : plans) {
-    text += (text.empty() ? "\n    " : ",\n    ") + found_json(request, plan);
-  }
-  return plans.empty() ? "[]" : '[' + text + "\n  ]";
+std::string plans_json(const SearchRequest& request, const std::vector<FoundPlan>& plans) {
+  const auto found = [&request](const FoundPlan& plan) { return found_json(request, plan); };
+  return json_lines(json_values(plans, found), 4);
 }
 
 // The best plan of all as `best` has them, and whether it was refined.
@@ -484,9 +482,7 @@ KeyTexts key_texts(const ParallelPlan& plan) {
                                        ? table.changed(plan)
                                        : table.in_force(plan)) {
       if (value.path == "inference") continue;  // stands first
-      std::string key = value.path;
-      std::ranges::replace(key, '_', '-');
-      text += (text.empty() ? "" : ",") + key + "=" + value.text;
+      text += (text.empty() ? "" : ",") + with_dashes(value.path) + "=" + value.text;
     }
     return text;
   };
@@ -587,7 +583,7 @@ std::string search_json(const SearchRequest& request, const SearchResult& result
       answer_json(request, result, refinement), result.front_is_whole ? "true" : "false",
       json_number(result.front_gap),
       result.front_whole_until ? exact_seconds(*result.front_whole_until) : "null",
-      list_json(request, listed(result)), list_json(request, result.front),
+      plans_json(request, listed(result)), plans_json(request, result.front),
       refined_json(request, refinement), why ? ",\n  \"why\": " + why_json(request, *why) : "");
 }
 

@@ -146,8 +146,8 @@ std::unique_ptr<KvTransport> make_host_transport(const ServeOptions& options,
   bool has_tier = false;
   for (std::size_t i = 0; i < models.size(); ++i) {
     const ModelReplicas model = options.serving.model(i);
-    has_tier = has_tier || model.replicas.options.host_blocks > 0 ||
-               (model.decode && model.decode->options.host_blocks > 0);
+    has_tier = has_tier || model.replicas.options.cache.host_blocks > 0 ||
+               (model.decode && model.decode->options.cache.host_blocks > 0);
   }
   if (!has_tier) return nullptr;
   if (options.host_transfer) return std::make_unique<TimedKvTransport>(*options.host_transfer);
@@ -180,7 +180,7 @@ void sum_up(const ServeOptions& options, const std::vector<ServedModels>& models
     const ModelReplicas served = options.serving.model(i);
     run.models.push_back(
         {.name = own.model.model,
-         .engine = served.replicas.engine,
+         .engine = served.replicas.engine->name,
          .chips = models[i].chips(served),
          .asked = own.asked,
          .metrics = metrics_of(run.requests, run.result, options.objective, {.model = i})});

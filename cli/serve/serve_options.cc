@@ -16,6 +16,7 @@
 #include "schedules/plan/key_groups.h"
 #include "serving/engines/engine_fields.h"
 #include "sim/base/field_text.h"
+#include "sim/base/key_spelling.h"
 #include "sim/base/suggestion.h"
 
 namespace stepsim {
@@ -83,8 +84,7 @@ GroupKeys split_keys(std::string_view text) {
   std::string* part = &keys.others;
   for (const std::string_view entry : split_text(text, ',')) {
     const std::size_t equals = entry.find('=');
-    std::string name(entry.substr(0, equals));
-    std::ranges::replace(name, '-', '_');
+    const std::string name = with_underscores(entry.substr(0, equals));
     // What has no = goes on with a list of layers.
     if (equals != std::string_view::npos || part == &keys.others) {
       const bool is_of_engine = engine_fields().find(name) != nullptr;
@@ -139,8 +139,9 @@ ReplicaGroup read_own_group(const CommandLine& line, const char* option, const R
 void read_replicas(const CommandLine& line, ServeOptions& options, std::vector<Problem>& problems) {
   const auto given = [&line](const char* option) { return line.options.count(option) != 0; };
   const std::string plan = options.model.plan;
-  const std::string engine =
-      given("engine") ? with_release_of_chip(line, "--engine", plan, problems) : "vllm";
+  const std::string engine = given("engine")
+                                 ? with_release_of_chip(line, "--engine", plan, problems)
+                                 : std::string(default_engine().name);
   ReplicaGroup group = read_engine(engine, problems);
   group.count = read_whole_number(line, "replicas", 1, kMostReplicas, problems).value_or(1);
   options.serving.replicas = group;
@@ -234,14 +235,14 @@ void read_served(const CommandLine& line, ServeOptions& options, std::vector<Pro
 
 bool has_host_tier(const ModelReplicas& model) {
   const auto has = [](const ReplicaGroup& group) {
-    return group.options.host_blocks > 0 || group.options.host_memory > Bytes(0);
+    return group.options.cache.host_blocks > 0 || group.options.cache.host_memory > Bytes(0);
   };
   return has(model.replicas) || (model.decode && has(*model.decode));
 }
 
 void refuse_host_memory(const ModelReplicas& model, std::vector<Problem>& problems) {
-  const bool any = model.replicas.options.host_memory > Bytes(0) ||
-                   (model.decode && model.decode->options.host_memory > Bytes(0));
+  const bool any = model.replicas.options.cache.host_memory > Bytes(0) ||
+                   (model.decode && model.decode->options.cache.host_memory > Bytes(0));
   if (!any) return;
   problems.push_back({"--engine host-memory",
                       "must stand with --model, which says what a block takes; without one "

@@ -106,22 +106,23 @@ ServedModel::ServedModel(const ServedModelSource& source)
 
 void ServedModel::complete(EngineOptions& engine, std::vector<Problem>& problems) {
   engine = of_ranks(engine, experiment_.plan.mesh.dp);
-  if (engine.host_memory > Bytes(0) || engine.host_blocks > 0) complete_host(engine, problems);
-  if (engine.kv_blocks) return;
-  const KvRoom room =
-      kv_room(experiment_, times_.cluster(), engine.budget, engine.block, engine.kv_fraction);
+  if (engine.cache.host_memory > Bytes(0) || engine.cache.host_blocks > 0)
+    complete_host(engine, problems);
+  if (engine.cache.kv_blocks) return;
+  const KvRoom room = kv_room(experiment_, times_.cluster(), engine.batching.budget,
+                              engine.cache.block, engine.cache.kv_fraction);
   if (room.of_block == Bytes(0)) return;  // states only
   if (room.blocks > 0) {
-    engine.kv_blocks = room.blocks;
+    engine.cache.kv_blocks = room.blocks;
     return;
   }
   problems.push_back(
-      {"--model",
-       fmt::format("leaves no room for a KV cache: weights and the largest pass take {} "
-                   "of the {} that kv-fraction={} gives: more chips ({}), narrower "
-                   "weights (weight_dtype), or a smaller budget",
-                   to_text(room.others), to_text(room.available + room.others), engine.kv_fraction,
-                   experiment_.plan.splits_ffn() ? "tp, ffn_chips" : "tp")});
+      {"--model", fmt::format("leaves no room for a KV cache: weights and the largest pass take {} "
+                              "of the {} that kv-fraction={} gives: more chips ({}), narrower "
+                              "weights (weight_dtype), or a smaller budget",
+                              to_text(room.others), to_text(room.available + room.others),
+                              engine.cache.kv_fraction,
+                              experiment_.plan.splits_ffn() ? "tp, ffn_chips" : "tp")});
 }
 
 const Cluster& ServedModel::cluster_with_hosts() {
@@ -138,20 +139,20 @@ void ServedModel::complete_host(EngineOptions& engine, std::vector<Problem>& pro
     return;
   }
   const ReplicaPlace of_group = place(0);
-  const Bytes block = engine.block * std::int64_t{of_group.ranks} * of_group.token;
+  const Bytes block = engine.cache.block * std::int64_t{of_group.ranks} * of_group.token;
   const Bytes share = chips() * hosts.spec.memory_capacity / hosts.spec.chips;
-  if (engine.host_blocks == 0 && block > Bytes(0)) {
-    engine.host_blocks = engine.host_memory.value() / block.value();
-    if (engine.host_blocks == 0) {
+  if (engine.cache.host_blocks == 0 && block > Bytes(0)) {
+    engine.cache.host_blocks = engine.cache.host_memory.value() / block.value();
+    if (engine.cache.host_blocks == 0) {
       problems.push_back({"--engine host-memory", "must be at least a block, " + to_text(block) +
-                                                      ", is " + to_text(engine.host_memory)});
+                                                      ", is " + to_text(engine.cache.host_memory)});
     }
   }
-  if (engine.host_blocks * block <= share) return;
+  if (engine.cache.host_blocks * block <= share) return;
   problems.push_back(
       {"--engine host-memory",
        fmt::format("must be at most {}, the replica's share of its hosts' memory, is {}",
-                   to_text(share), to_text(engine.host_blocks * block))});
+                   to_text(share), to_text(engine.cache.host_blocks * block))});
 }
 
 ReplicaPlace ServedModel::place(std::uint32_t first) const {

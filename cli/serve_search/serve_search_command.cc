@@ -116,7 +116,8 @@ ServeSearchRequest read_request(const std::vector<std::string>& arguments) {
   request.source.most_chips =
       read_within<std::int64_t>(line, "chips", 1, kMostChips, problems).value_or(0);
   ServeSearchOptions& options = request.options;
-  const std::string engine = line.options.count("engine") != 0 ? line.value("engine") : "vllm";
+  const std::string engine =
+      line.options.count("engine") != 0 ? line.value("engine") : std::string(default_engine().name);
   if (engine.find('@') == std::string::npos) {
     options.engine = read_engine(engine, problems);
   } else {

@@ -14,6 +14,7 @@
 #include "import/settings/shell_script.h"
 #include "import/trainer/cluster_choice.h"
 #include "import/trainer/trainer_experiment.h"
+#include "proto/catalog/trainer_names.h"
 #include "proto/load_experiment.h"
 #include "sim/base/field_text.h"
 #include "sim/base/small_letters.h"
@@ -84,23 +85,6 @@ constexpr std::array kMeshAxes = {MeshAxis{"diloco", MeshUse::kDataUse},
                                   MeshAxis{"autoregressive", MeshUse::kTensorUse},
                                   MeshAxis{"pipeline", MeshUse::kStageUse},
                                   MeshAxis{"expert", MeshUse::kExpertUse}};
-
-// What policies of rematerialisation keep.
-constexpr auto kPolicies = std::to_array<std::pair<std::string_view, std::string_view>>(
-    {{"full", ""},
-     {"minimal", "qkv+out+up+down"},
-     {"minimal_flash", "qkv+attention+out+up+down"},
-     {"minimal_with_context", "qkv+attention+out+up+down"},
-     {"minimal_with_quantization", "qkv+out+up+down"},
-     {"minimal_with_context_and_quantization", "qkv+attention+out+up+down"},
-     {"minimal_offloaded", "qkv+out+up+down"},
-     {"save_dot_with_context_except_mlp", "qkv+attention+out"},
-     {"save_dot_except_mlpwi", "qkv+out+down"},
-     {"save_dot_except_mlp", "qkv+out"},
-     {"save_dot_except_logits_ffw1", "qkv+out+down"},
-     {"save_qkv_proj", "qkv"},
-     {"qkv_proj_offloaded", "qkv"},
-     {"save_out_proj", "out"}});
 
 // Tensors of remat_policy custom.
 constexpr auto kTensors =
@@ -561,13 +545,12 @@ class Maxtext {
     }
     if (policy == "custom") return custom();
     uses_tensors();
-    const auto known =
-        std::ranges::find(kPolicies, policy, [](const auto& row) { return row.first; });
-    if (known == kPolicies.end()) {
+    const RematPolicy* const known = find_remat_policy(policy);
+    if (known == nullptr) {
       return made_.fail(key, "is " + shortened(policy) + ", which is not known here");
     }
-    keep(std::string(known->second), key);
-    if (policy.ends_with("offloaded")) made_.set("plan.offload_activations", true, key);
+    keep(known->keep, key);
+    if (known->offloads) made_.set("plan.offload_activations", true, key);
   }
 
   void uses_tensors() {

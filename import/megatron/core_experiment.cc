@@ -10,22 +10,13 @@
 
 #include "import/megatron/pipeline_layout.h"
 #include "import/trainer/cluster_choice.h"
+#include "proto/catalog/trainer_names.h"
 #include "sim/base/field_text.h"
 #include "sim/base/small_letters.h"
+#include "sim/base/suggestion.h"
 
 namespace stepsim {
 namespace {
-
-// Modules of recompute_modules, and their names here.
-constexpr auto kRecomputed = std::to_array<std::pair<std::string_view, std::string_view>>(
-    {{"core_attn", "attention"},
-     {"layernorm", "norm"},
-     {"moe_act", "activation"},
-     {"mlp_act", "activation"},
-     {"mla_up_proj", "latent_up"},
-     {"mlp", "mlp"},
-     {"moe", "experts"},
-     {"shared_experts", "shared_experts"}});
 
 class CorePlan {
  public:
@@ -374,31 +365,23 @@ class CorePlan {
     std::string joined;
     std::vector<std::string> unknown;
     for (const std::string& name : names) {
-      const auto known =
-          std::ranges::find(kRecomputed, name, [](const auto& row) { return row.first; });
-      if (known == kRecomputed.end()) {
+      const RecomputedModule* const known = find_recomputed_module(name);
+      if (known == nullptr) {
         unknown.push_back(name);
         continue;
       }
       // Modules that the blocks of the model lack are never made again.
       const bool is_based = !options_.model.empty();
-      const bool has_experts = draft.integer("model.experts.routed") > 0 || is_based;
-      if ((name == "moe" || name == "shared_experts" || name == "moe_act") && !has_experts)
+      if (!known->needs.empty() && draft.integer("model." + known->needs) == 0 && !is_based) {
         continue;
-      if (name == "shared_experts" && draft.integer("model.experts.shared_intermediate") == 0 &&
-          !is_based)
-        continue;
-      if (name == "mla_up_proj" && draft.integer("model.latent.kv_rank") == 0 && !is_based)
-        continue;
-      const std::string here(known->second);
+      }
+      const std::string& here = known->module;
       if (("+" + joined + "+").find("+" + here + "+") != std::string::npos) continue;
       joined += (joined.empty() ? "" : "+") + here;
     }
     if (!unknown.empty()) {
-      made_.fail("recompute_modules",
-                 fmt::format("has {}: core_attn, layernorm, moe_act, mla_up_proj, mlp, moe and "
-                             "shared_experts are known here",
-                             unknown.front()));
+      made_.fail("recompute_modules", fmt::format("has {}; known here are {}", unknown.front(),
+                                                  comma_separated(recomputed_modules())));
     }
     if (joined.empty()) return;
     made_.set("plan.recompute", "selective", "recompute_granularity");

@@ -11,7 +11,9 @@
 #include "import/settings/settings_files.h"
 #include "import/trainer/trainer_experiment.h"
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/trainer_names.h"
 #include "sim/base/field_text.h"
+#include "sim/base/key_spelling.h"
 #include "sim/base/small_letters.h"
 
 namespace stepsim {
@@ -143,8 +145,8 @@ class NemoKeys {
     const Setting* const found = s_.find("mixed_precision");
     if (found == nullptr) return;
     const Setting because = *found;
-    std::string name = in_small_letters(s_.text("mixed_precision").value_or(""));
-    std::ranges::replace(name, '-', '_');
+    const std::string name =
+        with_underscores(in_small_letters(s_.text("mixed_precision").value_or("")));
     const auto has = [&name](const char* part) { return name.find(part) != std::string::npos; };
     const bool is_half = name.starts_with("fp16");
     give(is_half ? "fp16" : "bf16", true, because);
@@ -204,9 +206,7 @@ std::string nemo_model(std::string_view class_name) {
     if (at != std::string::npos) name.erase(at, word.size());
   }
   const std::string wanted = letters_of(name);
-  if (wanted == "gpt175b") return "gpt3-175b";
-  if (wanted == "llama4experts16") return "llama4-scout";
-  if (wanted == "llama4experts128") return "llama4-maverick";
+  if (const TrainerModel* const other = find_trainer_model("nemo", wanted)) return other->catalog;
   if (wanted.size() < 4) return "";
   for (const std::string& known : list(CatalogKind::kModel)) {
     if (letters_of(known) == wanted) return known;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/base/field_text.h"
+#include "sim/base/small_letters.h"
 
 namespace stepsim {
 namespace {
@@ -46,8 +47,7 @@ bool is_name_letter(char c) {
 }
 
 bool is_shell_name(std::string_view name) {
-  return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
-         std::ranges::all_of(name, is_name_letter);
+  return !name.empty() && !is_digit(name[0]) && std::ranges::all_of(name, is_name_letter);
 }
 
 // ---- cutting a text into tokens ----

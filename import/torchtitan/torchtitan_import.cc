@@ -91,16 +91,15 @@ class Torchtitan {
     } else {
       const std::string name = s_.text("model.name").value_or("llama3");
       const std::string flavor = s_.text("model.flavor").value_or("debugmodel");
-      const TorchtitanFlavor* const found = find_flavor(name, flavor);
+      const TrainerModel* const found = find_flavor(name, flavor);
       if (found == nullptr) {
-        return made_.fail(
-            "model.flavor",
-            fmt::format("is {} {}, which is not known here; there are: {}; --model M "
-                        "names one of the catalog in its place",
-                        shortened(name), shortened(flavor), comma_separated(torchtitan_flavors())));
+        return made_.fail("model.flavor",
+                          fmt::format("is {} {}, which is not known here; there are: {}; --model M "
+                                      "names one of the catalog in its place",
+                                      shortened(name), shortened(flavor),
+                                      comma_separated(models_of_trainer("torchtitan"))));
       }
-      if (!found->catalog.empty())
-        made_.start_from_model(std::string(found->catalog), "model.flavor");
+      if (!found->catalog.empty()) made_.start_from_model(found->catalog, "model.flavor");
       if (found->catalog.empty()) {
         made_.set("model.name", name + "-" + flavor, "model.flavor");
         made_.set("model.norm", "rms");

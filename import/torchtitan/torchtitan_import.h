@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "import/importer.h"
+#include "proto/catalog/trainer_names.h"
 
 namespace stepsim {
 
@@ -26,15 +27,8 @@ std::optional<std::vector<std::int64_t>> torchtitan_layout(std::int64_t layers, 
                                                            std::int64_t embedding_weight,
                                                            std::int64_t head_weight);
 
-// A flavor of a model: a model of the catalog, or fields of one that the catalog does not have.
-struct TorchtitanFlavor {
-  std::string_view model;    // "llama3"
-  std::string_view flavor;   // "8B"; "8B_flex" is the same
-  std::string_view catalog;  // "" if it has `fields` only
-  std::string_view fields;   // "layers=36,hidden=2560"
-};
-const TorchtitanFlavor* find_flavor(std::string_view model, std::string_view flavor);
-// Names of all, for messages: "llama3 8B".
-std::vector<std::string> torchtitan_flavors();
+// Returns the model of that flavor ("llama3", "8B"; "8B_flex" is the same); nullptr: it is not
+// known.
+const TrainerModel* find_flavor(std::string_view model, std::string_view flavor);
 
 }  // namespace stepsim

@@ -6,15 +6,12 @@
 #include <limits>
 
 #include "sim/base/field_text.h"
+#include "sim/base/small_letters.h"
 
 namespace stepsim {
 namespace {
 
 constexpr int kMostBehindPoint = 18;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 // The digits of a number, and how many of them stand behind its point.
 struct Digits {

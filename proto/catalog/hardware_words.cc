@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 
+#include "sim/base/small_letters.h"
+
 namespace stepsim {
 namespace {
 
@@ -31,9 +33,6 @@ constexpr auto kFamilies =
 // Chips whose names have no digit.
 constexpr auto kNames = std::to_array<std::string_view>({"ironwood", "trainium", "trillium"});
 
-bool is_digit(char letter) {
-  return letter >= '0' && letter <= '9';
-}
 bool is_letter(char letter) {
   return letter >= 'a' && letter <= 'z';
 }

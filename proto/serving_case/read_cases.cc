@@ -113,20 +113,20 @@ class ObjectReader {
 
 EngineOptions read_engine(ObjectReader engine, ObjectReader speculation) {
   EngineOptions options;
-  options.prefix_cache = false;
-  options.budget = engine.whole("token_budget", {1, 1 << 30});
-  options.sequences = engine.whole("max_sequences", {1, kMostRequests});
-  options.block = engine.whole("block_tokens", {1, 1 << 20});
-  options.reserve_whole_sequence = engine.truth("reserve_whole_sequence");
-  options.watermark = engine.share("watermark");
-  options.chunked_prefill = engine.truth("chunked_prefill");
+  options.cache.prefix_cache = false;
+  options.batching.budget = engine.whole("token_budget", {1, 1 << 30});
+  options.batching.sequences = engine.whole("max_sequences", {1, kMostRequests});
+  options.cache.block = engine.whole("block_tokens", {1, 1 << 20});
+  options.cache.reserve_whole_sequence = engine.truth("reserve_whole_sequence");
+  options.cache.watermark = engine.share("watermark");
+  options.batching.chunked_prefill = engine.truth("chunked_prefill");
   const std::int64_t threshold = engine.whole("long_prefill_threshold", {0, kMostCaseTokens});
-  if (threshold > 0) options.long_prefill_threshold = threshold;
-  options.kv_blocks = engine.whole("kv_blocks", {1, kMostCaseBlocks});
+  if (threshold > 0) options.batching.long_prefill_threshold = threshold;
+  options.cache.kv_blocks = engine.whole("kv_blocks", {1, kMostCaseBlocks});
   engine.refuse_others({"token_budget", "max_sequences", "block_tokens", "reserve_whole_sequence",
                         "watermark", "chunked_prefill", "long_prefill_threshold", "kv_blocks"});
-  options.drafts = speculation.whole("drafts", {0, 1024});
-  options.accepted = speculation.whole("accepted", {0, 1024});
+  options.speculation.drafts = speculation.whole("drafts", {0, 1024});
+  options.speculation.accepted = speculation.whole("accepted", {0, 1024});
   speculation.refuse_others({"drafts", "accepted"});
   return options;
 }

@@ -35,6 +35,7 @@ enum class Lane : std::uint8_t {
 inline constexpr std::size_t kLanes = 13;
 std::string_view name_of(Lane lane);  // "tp regather"
 Axis axis_of(Lane lane);
+bool is_regather(Lane lane);
 
 struct LayerStep {
   enum class Kind : std::uint8_t {

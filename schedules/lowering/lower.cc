@@ -47,29 +47,30 @@ ReplicaGroups add_replica_groups(const Communicator& replicas, const std::string
   return result;
 }
 
+void add_lane(Lane lane, Communicator communicator, GraphTables& tables,
+              PlanCommunicators& result) {
+  communicator.name = name_of(lane);
+  communicator.in_background = is_regather(lane);
+  result.lanes[static_cast<std::size_t>(lane)] = tables.communicator(std::move(communicator));
+}
+
 void add_expert_lanes(const ParallelPlan& plan, GraphTables& tables, PlanCommunicators& result) {
-  const auto add = [&](Lane lane, Communicator communicator) {
-    communicator.name = name_of(lane);
-    result.lanes[static_cast<std::size_t>(lane)] = tables.communicator(std::move(communicator));
-  };
   const auto group = [&](ExpertAxis axis) {
     return expert_partition(plan, "ep", Axis::kExpert, {axis});
   };
-  if (plan.mesh.etp > 1) add(Lane::kExpertTensor, group(ExpertAxis::kExpertTensor));
-  if (plan.mesh.ep > 1) add(Lane::kExperts, group(ExpertAxis::kExpert));
+  if (plan.mesh.etp > 1) {
+    add_lane(Lane::kExpertTensor, group(ExpertAxis::kExpertTensor), tables, result);
+  }
+  if (plan.mesh.ep > 1) add_lane(Lane::kExperts, group(ExpertAxis::kExpert), tables, result);
 }
 
 void add_width_lanes(const ParallelPlan& plan, GraphTables& tables, PlanCommunicators& result) {
   const Communicator all = partition(plan, "", Axis::kTensor, {PlanAxis::kTensor});
-  const auto add = [&](Lane lane, Communicator communicator) {
-    communicator.name = name_of(lane);
-    result.lanes[static_cast<std::size_t>(lane)] = tables.communicator(std::move(communicator));
-  };
   for (const Lane lane : {Lane::kWidth, Lane::kWidthRegather}) {
-    add(lane, neighbours(all, "", plan.tensor.tensor_width));
+    add_lane(lane, neighbours(all, "", plan.tensor.tensor_width), tables, result);
   }
   for (const Lane lane : {Lane::kFeatures, Lane::kFeaturesRegather}) {
-    add(lane, across_neighbours(all, "", plan.tensor.tensor_width));
+    add_lane(lane, across_neighbours(all, "", plan.tensor.tensor_width), tables, result);
   }
 }
 
@@ -79,20 +80,19 @@ PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& 
   const auto add = [&](std::string name, Axis purpose, std::initializer_list<PlanAxis> axes) {
     return tables.communicator(partition(plan, std::move(name), purpose, axes));
   };
-  const auto add_lane = [&](Lane lane, std::initializer_list<PlanAxis> axes) {
-    result.lanes[static_cast<std::size_t>(lane)] =
-        add(std::string(name_of(lane)), axis_of(lane), axes);
+  const auto add_axis = [&](Lane lane, PlanAxis axis) {
+    add_lane(lane, partition(plan, "", axis_of(lane), {axis}), tables, result);
   };
   if (plan.mesh.tp > 1) {
-    add_lane(Lane::kTensor, {PlanAxis::kTensor});
-    if (has_fused_ops(schedule)) add_lane(Lane::kTensorBackward, {PlanAxis::kTensor});
-    if (plan.tensor.sequence_parallel) add_lane(Lane::kTensorRegather, {PlanAxis::kTensor});
+    add_axis(Lane::kTensor, PlanAxis::kTensor);
+    if (has_fused_ops(schedule)) add_axis(Lane::kTensorBackward, PlanAxis::kTensor);
+    if (plan.tensor.sequence_parallel) add_axis(Lane::kTensorRegather, PlanAxis::kTensor);
     if (plan.divides_width()) add_width_lanes(plan, tables, result);
   }
   if (plan.mesh.cp > 1) {
-    add_lane(Lane::kContext, {PlanAxis::kContext});
+    add_axis(Lane::kContext, PlanAxis::kContext);
     if (plan.tensor.cp_mode != ContextMode::kUlysses && !plan.is_inference()) {
-      add_lane(Lane::kContextGradients, {PlanAxis::kContext});
+      add_axis(Lane::kContextGradients, PlanAxis::kContext);
     }
   }
   if (model.experts.routed > 0) add_expert_lanes(plan, tables, result);

@@ -415,6 +415,11 @@ std::string_view name_of(Lane lane) {
   return kNames[static_cast<std::size_t>(lane)];
 }
 
+bool is_regather(Lane lane) {
+  return lane == Lane::kTensorRegather || lane == Lane::kFeaturesRegather ||
+         lane == Lane::kWidthRegather;
+}
+
 Axis axis_of(Lane lane) {
   switch (lane) {
     case Lane::kTensor:

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "sim/base/key_spelling.h"
+
 namespace stepsim {
 
 std::string_view name_of(KeyGroup group) {
@@ -48,6 +50,17 @@ const std::vector<const AnyField*>& all_keys() {
 std::string path_of_key(std::string_view key) {
   const std::string_view name = key.substr(0, key.find_first_of(".["));
   return std::string(name_of(group_of(name).value_or(KeyGroup::kPlan))) + "." + std::string(key);
+}
+
+WrittenKey written_key(std::string_view text) {
+  const std::string given = with_underscores(text);
+  WrittenKey written{.key = given.substr(given.find('.') + 1), .group = {}};  // all without a dot
+  written.group = group_of(written.key);
+  const std::string path = path_of_key(written.key);
+  written.has_group = given == path;
+  const bool is_bare = given == written.key && written.group == KeyGroup::kPlan;
+  if (written.group && !written.has_group && !is_bare) written.meant = path;
+  return written;
 }
 
 std::vector<FieldValue> keys_in_force(const ParallelPlan& plan) {

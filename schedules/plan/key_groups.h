@@ -39,6 +39,17 @@ const std::vector<const AnyField*>& all_keys();  // group by group
 // Returns the key with its group: "software.loss". A key of no group is one of the plan.
 std::string path_of_key(std::string_view key);
 
+// WrittenKey is a key as somebody wrote it where keys of all groups may stand: with its group, or
+// bare if it is one of the plan.
+struct WrittenKey {
+  std::string key;                // without its group
+  std::optional<KeyGroup> group;  // nullopt: there is no such key
+  bool has_group = false;
+  // Empty: it stands as it should. Otherwise how it should be written: "software.loss".
+  std::string meant{};
+};
+WrittenKey written_key(std::string_view text);  // with dashes or underscores
+
 // Returns the keys that have a value, group by group, and those that differ from `usual`.
 std::vector<FieldValue> keys_in_force(const ParallelPlan& plan);
 std::vector<FieldValue> changed_keys(const ParallelPlan& plan, const ParallelPlan& usual = {});

@@ -16,20 +16,18 @@ std::string_view name_of(Drafter drafter) {
   return kNames[static_cast<std::size_t>(drafter)];
 }
 
-std::string_view name_of(CapacityPolicy policy) {
-  constexpr std::array<std::string_view, kCapacityPolicies> kNames = {"no-evict",
-                                                                      "max-utilisation"};
-  return kNames[static_cast<std::size_t>(policy)];
-}
-
 EngineOptions of_ranks(const EngineOptions& one, std::int64_t ranks) {
   if (ranks == 1) return one;
   EngineOptions all = one;
-  for (std::int64_t* const each : {&all.budget, &all.sequences, &all.chunk, &all.max_prefill}) {
-    *each *= ranks;
-  }
-  const std::int64_t most = one.long_prefill_threshold.value_or(one.budget);
-  if (one.chunked_prefill) all.long_prefill_threshold = std::min(most, one.budget);
+  Batching& batching = all.batching;
+  const std::int64_t most = batching.long_prefill_threshold.value_or(batching.budget);
+  if (batching.chunked_prefill) batching.long_prefill_threshold = std::min(most, batching.budget);
+  batching.budget *= ranks;
+  batching.sequences *= ranks;
+  const auto multiply = [ranks](auto& own) {
+    if constexpr (requires { own.multiply(ranks); }) own.multiply(ranks);
+  };
+  std::visit(multiply, all.own);
   return all;
 }
 

@@ -1,4 +1,5 @@
-// EngineOptions says how an engine forms the steps of one replica. The table of engines
+// EngineOptions says how an engine forms the steps of one replica: the options that several engines
+// have, by themes, and those of the engine alone. The table of engines
 // (serving/engines/engine_table.h) gives each its defaults and says which options it has;
 // serving/engines/engine_fields.h documents them.
 
@@ -7,7 +8,9 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <variant>
 
+#include "serving/engines/engine_list.h"
 #include "sim/base/units.h"
 
 namespace stepsim {
@@ -26,45 +29,57 @@ enum class Drafter {
 inline constexpr std::size_t kDrafters = 3;
 std::string_view name_of(Drafter drafter);
 
-// CapacityPolicy is what TensorRT-LLM admits by.
-enum class CapacityPolicy { kNoEvict, kMaxUtilisation };
-inline constexpr std::size_t kCapacityPolicies = 2;
-std::string_view name_of(CapacityPolicy policy);
-
-struct EngineOptions {
-  std::int64_t budget = 8192;                // tokens of a step
-  std::int64_t sequences = 1024;             // running at most
-  std::int64_t block = 16;                   // tokens of a KV block
-  std::optional<std::int64_t> kv_blocks{};   // unset: as many as are ever needed
-  double kv_fraction = 0.9;                  // of the memory, where a model says what it needs
-  std::optional<std::int64_t> max_length{};  // of a sequence, prompt and answer
-  bool prefix_cache = true;
+// Batching says what goes into a step.
+struct Batching {
+  std::int64_t budget = 8192;     // tokens of a step
+  std::int64_t sequences = 1024;  // running at most
   bool chunked_prefill = true;
   std::optional<std::int64_t> long_prefill_threshold{};  // of a request in a step
-  bool reserve_whole_sequence = true;                    // the gate
-  double watermark = 0;
-  std::int64_t host_blocks = 0;  // of a replica, in the host's memory
-  Bytes host_memory{};           // the same as a size, where a model says what a block takes
+  std::optional<std::int64_t> max_length{};              // of a sequence, prompt and answer
   QueuePolicy policy = QueuePolicy::kArrival;
+};
+
+// HostTimes say what the host does between steps.
+struct HostTimes {
   bool async = false;
   Duration host_time{};
   Duration front_time{};  // from a request's arrival to its place in the queue
+};
 
+struct CacheOptions {
+  std::int64_t block = 16;                  // tokens of a KV block
+  std::optional<std::int64_t> kv_blocks{};  // unset: as many as are ever needed
+  double kv_fraction = 0.9;                 // of the memory, where a model says what it needs
+  bool prefix_cache = true;
+  bool reserve_whole_sequence = true;  // the gate
+  double watermark = 0;
+  std::int64_t host_blocks = 0;  // of a replica, in the host's memory
+  Bytes host_memory{};           // the same as a size, where a model says what a block takes
+};
+
+struct Speculation {
   std::int64_t drafts = 0;
   std::optional<std::int64_t> accepted{};
   std::optional<double> acceptance{};
   Drafter drafter = Drafter::kNGram;
   Duration draft_time{};
-
-  std::int64_t chunk = 8192;                           // sglang
-  std::int64_t max_prefill = 16'384;                   // sglang
-  bool mixed_chunk = false;                            // sglang
-  double conservativeness = 1;                         // sglang
-  CapacityPolicy capacity = CapacityPolicy::kNoEvict;  // trtllm
-  std::int64_t transfer_backlog = 0;                   // jetstream
-  std::int64_t generate_backlog = 0;                   // jetstream
-  bool pads_prompts = true;                            // jetstream
 };
+
+struct EngineOptions {
+  Batching batching{};
+  HostTimes host{};
+  CacheOptions cache{};
+  Speculation speculation{};
+  OwnOptions own{};
+};
+
+// Returns the options that one engine alone has. They have their defaults where none are given.
+template <class Own>
+const Own& own_options(const EngineOptions& options) {
+  static const Own kDefaults{};
+  const Own* const held = std::get_if<Own>(&options.own);
+  return held != nullptr ? *held : kDefaults;
+}
 
 // Returns the options of a replica of so many data-parallel ranks, each of which has the budget and
 // the sequences of `one` for itself. A prompt belongs to one rank: it gets no more of a step than

@@ -10,9 +10,9 @@ EngineState::EngineState(const EngineOptions& options, std::int64_t kv_blocks,
                          IdTable<RequestId, Sequence>& sequences)
     : options_(options),
       sequences_(sequences),
-      kv_(kv_blocks, static_cast<std::int32_t>(options.block), options.prefix_cache,
-          options.host_blocks),
-      waiting_(options.policy == QueuePolicy::kPriority) {}
+      kv_(kv_blocks, static_cast<std::int32_t>(options.cache.block), options.cache.prefix_cache,
+          options.cache.host_blocks),
+      waiting_(options.batching.policy == QueuePolicy::kPriority) {}
 
 // ---- forming a step ----
 
@@ -22,12 +22,12 @@ void EngineState::begin(std::int64_t budget) {
 }
 
 std::int32_t EngineState::drafts_of(const Sequence& sequence) const {
-  return is_decoding(sequence) ? static_cast<std::int32_t>(options_.drafts) : 0;
+  return is_decoding(sequence) ? static_cast<std::int32_t>(options_.speculation.drafts) : 0;
 }
 
 std::int64_t EngineState::capped(const Sequence& sequence, std::int64_t tokens) const {
-  if (!options_.max_length) return tokens;
-  return std::min(tokens, *options_.max_length - 1 - sequence.computed);
+  if (!options_.batching.max_length) return tokens;
+  return std::min(tokens, *options_.batching.max_length - 1 - sequence.computed);
 }
 
 std::int64_t EngineState::next_tokens(const Sequence& sequence) const {
@@ -36,15 +36,16 @@ std::int64_t EngineState::next_tokens(const Sequence& sequence) const {
 }
 
 std::int64_t EngineState::tokens_in_budget(const Sequence& sequence) const {
-  const std::int64_t most = options_.long_prefill_threshold.value_or(budget_);
+  const std::int64_t most = options_.batching.long_prefill_threshold.value_or(budget_);
   return std::min({next_tokens(sequence), most, budget_});
 }
 
 bool EngineState::grow(RequestId request, std::int64_t tokens) {
   Sequence& sequence = sequences_[request];
-  const bool looks_ahead = options_.drafts > 0 && options_.drafter != Drafter::kNGram;
-  std::int64_t held = sequence.computed + tokens + (looks_ahead ? options_.drafts : 0);
-  if (options_.max_length) held = std::min(held, *options_.max_length);
+  const bool looks_ahead =
+      options_.speculation.drafts > 0 && options_.speculation.drafter != Drafter::kNGram;
+  std::int64_t held = sequence.computed + tokens + (looks_ahead ? options_.speculation.drafts : 0);
+  if (options_.batching.max_length) held = std::min(held, *options_.batching.max_length);
   if (held <= std::int64_t{sequence.holding.blocks} * kv_.block_tokens()) return true;
   const std::int64_t needed = kv_.blocks_of(held) - sequence.holding.blocks;
   if (needed > kv_.free()) return false;

@@ -40,7 +40,7 @@ class EngineState {
   const std::vector<RequestId>& running() const { return running_; }
   WaitingQueue& waiting() { return waiting_; }
   const WaitingQueue& waiting() const { return waiting_; }
-  bool has_room() const { return std::int64_t(running_.size()) < options_.sequences; }
+  bool has_room() const { return std::int64_t(running_.size()) < options_.batching.sequences; }
 
   // ---- forming a step ----
 

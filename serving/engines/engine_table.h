@@ -1,4 +1,5 @@
-// The engines: a row each, with what it is, its defaults and the options that it has.
+// The engines: a row each, with all that others ask about an engine. Nobody asks for its name but
+// to print it.
 
 #pragma once
 
@@ -10,28 +11,55 @@
 
 #include "serving/engines/engine.h"
 #include "serving/engines/engine_options.h"
+#include "sim/base/field.h"
 
 namespace stepsim {
 
-enum class EngineName { kVllm, kSglang, kTrtllm, kOrca, kSarathi, kStatic, kJetstream };
-inline constexpr std::size_t kEngineNames = 7;
+// WaitingCaches are those of an engine whose requests generate in slots, each a cache of max_length
+// tokens: the caches that are computed and wait for a slot.
+struct WaitingCaches {
+  std::int64_t most = 0;      // of a replica
+  std::int64_t received = 0;  // of those, the ones that a decode replica takes from others
+};
 
 struct EngineRow {
   std::string_view name;
   std::string_view summary;
-  EngineOptions defaults;
-  std::span<const std::string_view> options;  // names of engine_fields.h
+  EngineOptions defaults{};
+  // The keys that it has beside kKeysOfAllEngines and its own: names of engine_fields.h.
+  std::span<const std::string_view> keys{};
+  // Adds the fields of OwnOptions that are this engine's.
+  void (*add_own_fields)(FieldTable<EngineOptions>& table) = nullptr;
+
+  std::unique_ptr<Engine> (*make)(const EngineOptions& options);
   // Whether blocks for the whole answer are taken at admission.
   bool (*reserves_answer)(const EngineOptions& options);
-  std::unique_ptr<Engine> (*make)(const EngineOptions& options);
-  // Of engines whose requests generate in slots, each a cache of max_length tokens: how many such
-  // caches there are beside the slots. nullptr: requests hold what they have.
-  std::int64_t (*caches_without_slot)(const EngineOptions& options) = nullptr;
+  // nullptr: requests hold what they have, there are no slots.
+  WaitingCaches (*waiting_caches)(const EngineOptions& options) = nullptr;
+  // Whether requests come into a batch that runs already, as decode replicas need it.
+  bool joins_running = true;
 };
 
-// In the order of the enumerators.
+// Answers of `reserves_answer`.
+inline bool reserves_never(const EngineOptions&) {
+  return false;
+}
+inline bool reserves_always(const EngineOptions&) {
+  return true;
+}
+
+template <class Made>
+std::unique_ptr<Engine> make_engine(const EngineOptions&) {
+  return std::make_unique<Made>();
+}
+
+// Returns the defaults of engines that take room for whole answers: no prefix cache.
+EngineOptions reserving_defaults(std::int64_t sequences);
+
 std::span<const EngineRow> engine_table();
-const EngineRow& row_of(EngineName name);
-std::string_view name_of(EngineName name);
+const EngineRow* find_engine(std::string_view name);  // nullptr: there is none
+inline const EngineRow& default_engine() {
+  return engine_table().front();
+}
 
 }  // namespace stepsim

@@ -21,29 +21,17 @@
 
 #pragma once
 
-#include <vector>
-
-#include "serving/engines/engine.h"
+#include <cstdint>
 
 namespace stepsim {
 
-class JetstreamEngine final : public Engine {
- public:
-  void form(EngineState& state) override;
-
-  // Returns how many caches can wait for a slot: in the backlogs and in the hands of two threads.
-  static std::int64_t caches_without_slot(const EngineOptions& options) {
-    constexpr std::int64_t kThreads = 2;
-    return options.transfer_backlog + options.generate_backlog + kThreads;
-  }
-
- private:
-  void move_into_slots(EngineState& state);
-  bool prefill_next(EngineState& state);
-  void generate(EngineState& state);
-
-  std::vector<RequestId> parked_;  // have their first token, and no slot
-  bool prefilled_last_ = false;
+struct JetstreamOptions {
+  std::int64_t transfer_backlog = 1;
+  std::int64_t generate_backlog = 1;
+  bool pads_prompts = true;
 };
+
+struct EngineRow;
+EngineRow jetstream_engine();
 
 }  // namespace stepsim

@@ -2,12 +2,30 @@
 
 #include <limits>
 
+#include "serving/engines/engine_table.h"
+
 namespace stepsim {
+namespace {
+
+class OrcaEngine final : public Engine {
+ public:
+  void form(EngineState& state) override;
+};
 
 void OrcaEngine::form(EngineState& state) {
   state.begin(std::numeric_limits<std::int64_t>::max());
   schedule_all_running(state);
   admit_with_reserve(state);
+}
+
+}  // namespace
+
+EngineRow orca_engine() {
+  return {.name = "orca",
+          .summary = "Orca: a batch changes at every step; room for whole answers",
+          .defaults = reserving_defaults(256),
+          .make = make_engine<OrcaEngine>,
+          .reserves_answer = reserves_always};
 }
 
 void schedule_all_running(EngineState& state) {

@@ -5,14 +5,12 @@
 
 #pragma once
 
-#include "serving/engines/engine.h"
-
 namespace stepsim {
 
-class OrcaEngine final : public Engine {
- public:
-  void form(EngineState& state) override;
-};
+class EngineState;
+struct EngineRow;
+
+EngineRow orca_engine();
 
 // Puts every running request that has not ended into the step, then admits waiting ones whose whole
 // sequence has room, with their whole prompts.

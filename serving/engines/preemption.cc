@@ -9,7 +9,7 @@ namespace {
 
 std::size_t victim_of(const EngineState& state) {
   const std::vector<RequestId>& running = state.running();
-  if (state.options().policy != QueuePolicy::kPriority) return running.size() - 1;
+  if (state.options().batching.policy != QueuePolicy::kPriority) return running.size() - 1;
   const auto rank = [&state](RequestId request) {
     const Sequence& sequence = state.sequence(request);
     return std::tuple(sequence.priority, sequence.order);
@@ -46,7 +46,7 @@ void schedule_running(EngineState& state, bool decodes) {
 
 std::int64_t watermark_blocks(const EngineState& state) {
   if (state.running().empty()) return 0;
-  return static_cast<std::int64_t>(state.options().watermark *
+  return static_cast<std::int64_t>(state.options().cache.watermark *
                                    static_cast<double>(state.kv().total()));
 }
 

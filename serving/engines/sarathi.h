@@ -4,13 +4,9 @@
 
 #pragma once
 
-#include "serving/engines/engine.h"
-
 namespace stepsim {
 
-class SarathiEngine final : public Engine {
- public:
-  void form(EngineState& state) override;
-};
+struct EngineRow;
+EngineRow sarathi_engine();
 
 }  // namespace stepsim

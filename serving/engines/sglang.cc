@@ -2,10 +2,35 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <tuple>
+#include <vector>
+
+#include "serving/engines/engine_fields.h"
+#include "serving/engines/engine_table.h"
 
 namespace stepsim {
 namespace {
+
+class SglangEngine final : public Engine {
+ public:
+  explicit SglangEngine(const EngineOptions& options);
+  void form(EngineState& state) override;
+
+ private:
+  void form_prefill(EngineState& state);
+  bool admit_next(EngineState& state, std::int64_t& input_left);
+  std::int64_t promised(const Sequence& sequence) const;
+  void form_decode(EngineState& state);
+  void retract(EngineState& state);
+
+  double first_share_;
+  double share_;  // of an answer for which room is kept
+};
+
+const SglangOptions& options_of(const EngineState& state) {
+  return own_options<SglangOptions>(state.options());
+}
 
 constexpr double kFirstShare = 0.7;
 constexpr double kLeastShare = 0.14;  // of the first
@@ -38,8 +63,8 @@ std::int64_t wanted_blocks(const EngineState& state) {
 // The position in waiting() of the request to admit next.
 std::size_t next_waiting(const EngineState& state) {
   const WaitingQueue& waiting = state.waiting();
-  const bool is_sorted =
-      state.options().policy == QueuePolicy::kLongestPrefix && waiting.size() <= kMostSortedWaiting;
+  const bool is_sorted = state.options().batching.policy == QueuePolicy::kLongestPrefix &&
+                         waiting.size() <= kMostSortedWaiting;
   std::size_t best = 0;
   std::int32_t longest = -1;
   for (std::size_t i = 0; is_sorted && i < waiting.size(); ++i) {
@@ -51,15 +76,15 @@ std::size_t next_waiting(const EngineState& state) {
   return best;
 }
 
-}  // namespace
-
 SglangEngine::SglangEngine(const EngineOptions& options)
-    : first_share_(std::min(kFirstShare * options.conservativeness, 1.0)), share_(first_share_) {}
+    : first_share_(
+          std::min(kFirstShare * own_options<SglangOptions>(options).conservativeness, 1.0)),
+      share_(first_share_) {}
 
 void SglangEngine::form(EngineState& state) {
   form_prefill(state);
   const bool has_prefill = !state.batch().empty();
-  if (!has_prefill || state.options().mixed_chunk) form_decode(state);
+  if (!has_prefill || options_of(state).mixed_chunk) form_decode(state);
 }
 
 // Room that is kept for the rest of a request's answer, whose last token never needs any.
@@ -70,7 +95,7 @@ std::int64_t SglangEngine::promised(const Sequence& sequence) const {
 }
 
 void SglangEngine::form_prefill(EngineState& state) {
-  state.begin(state.options().chunk);
+  state.begin(options_of(state).chunk);
   for (std::size_t i = 0; i < state.running().size(); ++i) {
     const RequestId request = state.running()[i];
     const Sequence& sequence = state.sequence(request);
@@ -78,7 +103,7 @@ void SglangEngine::form_prefill(EngineState& state) {
     const std::int64_t tokens = state.tokens_in_budget(sequence);
     if (tokens > 0 && state.grow(request, tokens)) state.schedule(request, tokens);
   }
-  std::int64_t input_left = state.options().max_prefill;
+  std::int64_t input_left = options_of(state).max_prefill;
   while (!state.waiting().empty() && state.budget() > 0 && state.has_room()) {
     if (!admit_next(state, input_left)) return;
   }
@@ -112,7 +137,8 @@ bool SglangEngine::admit_next(EngineState& state, std::int64_t& input_left) {
 }
 
 void SglangEngine::form_decode(EngineState& state) {
-  if (state.batch().empty()) state.begin(state.options().sequences * (1 + state.options().drafts));
+  if (state.batch().empty())
+    state.begin(state.options().batching.sequences * (1 + state.options().speculation.drafts));
   if (wanted_blocks(state) > state.kv().free()) {
     retract(state);
   } else {
@@ -156,6 +182,47 @@ void SglangEngine::retract(EngineState& state) {
   const auto count = static_cast<std::int64_t>(state.running().size());
   share_ = std::min(
       static_cast<double>(emitted + kRetractSteps * count) / static_cast<double>(to_emit + 1), 1.0);
+}
+
+EngineOptions sglang_defaults() {
+  EngineOptions options;
+  options.batching.sequences = 4096;
+  options.cache.block = 1;
+  options.own = SglangOptions{};
+  return options;
+}
+
+constexpr std::string_view kSglangKeys[] = {"policy",     "prefix_cache", "drafts",
+                                            "accepted",   "acceptance",   "drafter",
+                                            "draft_time", "host_blocks",  "host_memory"};
+
+void add_sglang_fields(FieldTable<EngineOptions>& table) {
+  using Own = SglangOptions;
+  constexpr auto kOwn = &EngineOptions::own;
+  table.add_of(kOwn, "chunk", &Own::chunk, Limits::between(1, kMostStepTokens),
+               {.help = "sglang: tokens of a prefill step (chunked_prefill_size)."});
+  table.add_of(kOwn, "max_prefill", &Own::max_prefill, Limits::between(1, kMostStepTokens),
+               {.help = "sglang: tokens that one step admits, at most; the first request is always "
+                        "taken."});
+  table.add_of(kOwn, "mixed_chunk", &Own::mixed_chunk, {},
+               {.help = "sglang: decodes go with the prefills."});
+  table.add_of(
+      kOwn, "conservativeness", &Own::conservativeness, Limits::between(0, 100),
+      {.help = "sglang: how much room is kept for answers; 1 keeps 0.7 of them at first."});
+}
+
+}  // namespace
+
+EngineRow sglang_engine() {
+  return {.name = "sglang",
+          .summary = "SGLang: prefills first and alone, room kept for a share of answers",
+          .defaults = sglang_defaults(),
+          .keys = kSglangKeys,
+          .add_own_fields = add_sglang_fields,
+          .make = [](const EngineOptions& options) -> std::unique_ptr<Engine> {
+            return std::make_unique<SglangEngine>(options);
+          },
+          .reserves_answer = reserves_never};
 }
 
 }  // namespace stepsim

@@ -8,26 +8,23 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
-
-#include "serving/engines/engine.h"
 
 namespace stepsim {
 
-class SglangEngine final : public Engine {
- public:
-  explicit SglangEngine(const EngineOptions& options);
-  void form(EngineState& state) override;
+struct SglangOptions {
+  std::int64_t chunk = 8192;          // tokens of a prefill step
+  std::int64_t max_prefill = 16'384;  // tokens that a step admits
+  bool mixed_chunk = false;           // decodes go with the prefills
+  double conservativeness = 1;
 
- private:
-  void form_prefill(EngineState& state);
-  bool admit_next(EngineState& state, std::int64_t& input_left);
-  std::int64_t promised(const Sequence& sequence) const;
-  void form_decode(EngineState& state);
-  void retract(EngineState& state);
-
-  double first_share_;
-  double share_;  // of an answer for which room is kept
+  // Each of so many data-parallel ranks has these for itself.
+  void multiply(std::int64_t ranks) {
+    chunk *= ranks;
+    max_prefill *= ranks;
+  }
 };
+
+struct EngineRow;
+EngineRow sglang_engine();
 
 }  // namespace stepsim

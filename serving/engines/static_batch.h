@@ -5,19 +5,9 @@
 
 #pragma once
 
-#include <vector>
-
-#include "serving/engines/engine.h"
-
 namespace stepsim {
 
-class StaticEngine final : public Engine {
- public:
-  void form(EngineState& state) override;
-  void end(EngineState& state, const std::vector<RequestId>& requests) override;
-
- private:
-  std::vector<RequestId> ended_;
-};
+struct EngineRow;
+EngineRow static_engine();
 
 }  // namespace stepsim

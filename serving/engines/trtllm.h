@@ -7,16 +7,21 @@
 
 #pragma once
 
-#include "serving/engines/engine.h"
+#include <cstddef>
+#include <string_view>
 
 namespace stepsim {
 
-class TrtllmEngine final : public Engine {
- public:
-  void form(EngineState& state) override;
+// CapacityPolicy is what requests are admitted by.
+enum class CapacityPolicy { kNoEvict, kMaxUtilisation };
+inline constexpr std::size_t kCapacityPolicies = 2;
+std::string_view name_of(CapacityPolicy policy);
 
- private:
-  static void admit_waiting(EngineState& state);
+struct TrtllmOptions {
+  CapacityPolicy capacity = CapacityPolicy::kNoEvict;
 };
+
+struct EngineRow;
+EngineRow trtllm_engine();
 
 }  // namespace stepsim

@@ -2,11 +2,23 @@
 
 #include <algorithm>
 
+#include "serving/engines/engine_table.h"
 #include "serving/engines/preemption.h"
 
 namespace stepsim {
+namespace {
+
+class VllmEngine final : public Engine {
+ public:
+  void form(EngineState& state) override;
+
+ private:
+  static void schedule_running(EngineState& state);
+  static void admit_waiting(EngineState& state);
+};
+
 void VllmEngine::form(EngineState& state) {
-  state.begin(state.options().budget);
+  state.begin(state.options().batching.budget);
   schedule_running(state);
   if (state.batch().preempted.empty()) admit_waiting(state);
 }
@@ -34,16 +46,42 @@ void VllmEngine::admit_waiting(EngineState& state) {
       if (!state.fetch(0, hits, known, state.kv().free() - watermark_blocks(state))) return;
       continue;
     }
-    const std::int64_t computed = std::int64_t{hits.blocks} * options.block;
+    const std::int64_t computed = std::int64_t{hits.blocks} * options.cache.block;
     std::int64_t tokens =
-        std::min(known - computed, options.long_prefill_threshold.value_or(known));
-    if (!options.chunked_prefill && tokens > state.budget()) return;
+        std::min(known - computed, options.batching.long_prefill_threshold.value_or(known));
+    if (!options.batching.chunked_prefill && tokens > state.budget()) return;
     tokens = std::min(tokens, state.budget());
     const std::int64_t room = state.kv().free() - watermark_blocks(state);
-    if (options.reserve_whole_sequence && state.blocks_wanted(known, hits) > room) return;
+    if (options.cache.reserve_whole_sequence && state.blocks_wanted(known, hits) > room) return;
     if (state.blocks_wanted(computed + tokens, hits) > room) return;
     state.admit(0, hits, tokens, computed + tokens);
   }
+}
+
+constexpr std::string_view kVllmKeys[] = {"budget",
+                                          "chunked_prefill",
+                                          "long_prefill_threshold",
+                                          "policy",
+                                          "async",
+                                          "prefix_cache",
+                                          "reserve_whole_sequence",
+                                          "watermark",
+                                          "drafts",
+                                          "accepted",
+                                          "acceptance",
+                                          "drafter",
+                                          "draft_time",
+                                          "host_blocks",
+                                          "host_memory"};
+
+}  // namespace
+
+EngineRow vllm_engine() {
+  return {.name = "vllm",
+          .summary = "vLLM v1: running requests first, chunks of prompts beside decodes",
+          .keys = kVllmKeys,
+          .make = make_engine<VllmEngine>,
+          .reserves_answer = reserves_never};
 }
 
 }  // namespace stepsim

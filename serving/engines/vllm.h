@@ -5,17 +5,9 @@
 
 #pragma once
 
-#include "serving/engines/engine.h"
-
 namespace stepsim {
 
-class VllmEngine final : public Engine {
- public:
-  void form(EngineState& state) override;
-
- private:
-  static void schedule_running(EngineState& state);
-  static void admit_waiting(EngineState& state);
-};
+struct EngineRow;
+EngineRow vllm_engine();
 
 }  // namespace stepsim

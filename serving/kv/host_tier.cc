@@ -1,6 +1,7 @@
 #include "serving/kv/host_tier.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace stepsim {
 
@@ -25,6 +26,7 @@ bool HostTier::drop_one() {
 }
 
 void HostTier::begin_read(Name name) {
+  assert(has(name));
   Entry& entry = entries_.at(name);
   touch(entry);
   ++entry.readers;
@@ -33,6 +35,7 @@ void HostTier::begin_read(Name name) {
 }
 
 void HostTier::end_read(Name name) {
+  assert(has(name));
   --entries_.at(name).readers;
   --copying_;
 }

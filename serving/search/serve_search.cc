@@ -84,15 +84,16 @@ class LayoutSearch {
   std::string find_room() {
     EngineOptions& engine = serving_.replicas.options;
     engine = of_ranks(engine, layout_.experiment.plan.mesh.dp);
-    if (engine.kv_blocks) return "";
-    const KvRoom room = kv_room(layout_.experiment, times_.cluster(), engine.budget, engine.block,
-                                std::min(engine.kv_fraction, 1 - options_.headroom));
+    if (engine.cache.kv_blocks) return "";
+    const KvRoom room =
+        kv_room(layout_.experiment, times_.cluster(), engine.batching.budget, engine.cache.block,
+                std::min(engine.cache.kv_fraction, 1 - options_.headroom));
     if (room.of_block == Bytes(0)) return "";
     if (room.blocks == 0) {
       return fmt::format("memory: weights and the largest pass take {} of {} a chip",
                          to_text(room.others), to_text(room.others + room.available));
     }
-    engine.kv_blocks = room.blocks;
+    engine.cache.kv_blocks = room.blocks;
     return "";
   }
 

@@ -244,6 +244,26 @@ struct InnerMember {
   }
 };
 
+// Locates a member of one alternative of a variant. While the variant holds another one, the value
+// is that of a default alternative; who sets it makes the variant hold this one.
+template <class Struct, class Variant, class Alternative, class T>
+struct AlternativeMember {
+  Variant Struct::*variant;
+  T Alternative::*member;
+
+  const T* find(const Struct& spec) const {
+    static const Alternative kDefaults{};
+    const Alternative* const held = std::get_if<Alternative>(&(spec.*variant));
+    const Alternative* const read = held != nullptr ? held : &kDefaults;
+    return &(read->*member);
+  }
+  T& make(Struct& spec) const {
+    Alternative* held = std::get_if<Alternative>(&(spec.*variant));
+    if (held == nullptr) held = &(spec.*variant).template emplace<Alternative>();
+    return held->*member;
+  }
+};
+
 // Locates an entry of an array that has a field of its own.
 template <class Struct, class T, std::size_t N>
 struct ArrayEntry {
@@ -471,6 +491,13 @@ class FieldTable : public AnyFieldTable {
   void add_inner(std::string_view name, Outer Struct::*outer, T OptionalOf<Outer>::Value::*member,
                  FieldDoc doc) {
     add_inner(name, outer, member, Limits{}, doc);
+  }
+  // Adds a member of one alternative of a variant.
+  template <class Variant, class Alternative, class T>
+  void add_of(Variant Struct::*variant, std::string_view name, T Alternative::*member,
+              Limits limits, FieldDoc doc) {
+    using Place = AlternativeMember<Struct, Variant, Alternative, T>;
+    add_at<T>(name, Place{variant, member}, std::move(limits), doc);
   }
   // Adds an entry of an array. `index` is a number or an enumerator.
   template <class T, std::size_t N, class Index>

@@ -3,16 +3,11 @@
 #include <algorithm>
 
 #include "sim/base/field_text.h"
+#include "sim/base/key_spelling.h"
 #include "sim/base/suggestion.h"
 
 namespace stepsim {
 namespace {
-
-std::string as_typed(std::string_view key) {
-  std::string text(key);
-  std::replace(text.begin(), text.end(), '_', '-');
-  return text;
-}
 
 std::string no_such_key(const std::string& key, const AnyFieldTable& table,
                         const AssignmentRules& rules) {
@@ -20,11 +15,11 @@ std::string no_such_key(const std::string& key, const AnyFieldTable& table,
   for (const std::string& name : table.names()) {
     const bool is_allowed =
         rules.allowed.empty() || std::count(rules.allowed.begin(), rules.allowed.end(), name) > 0;
-    if (is_allowed) keys.push_back(as_typed(name));
+    if (is_allowed) keys.push_back(with_dashes(name));
   }
   const std::string of = rules.who.empty() ? "" : " of " + std::string(rules.who);
   return "no such key" + of +
-         did_you_mean(as_typed(key), keys, "There are: " + comma_separated(keys));
+         did_you_mean(with_dashes(key), keys, "There are: " + comma_separated(keys));
 }
 
 // Returns what is wrong; empty if the value was taken.
@@ -59,7 +54,7 @@ std::vector<std::string> read_assignments(std::string_view text, const AnyFieldT
                                             shortened(entry) + "\""});
       continue;
     }
-    std::replace(key.begin(), key.end(), '-', '_');
+    key = with_underscores(key);
     const AnyField* const field = table.find(key);
     const bool is_allowed =
         field != nullptr &&

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/base/key_spelling.h"
+
 namespace stepsim {
 namespace {
 
@@ -141,8 +143,7 @@ std::vector<std::string> field_paths(const AnyFieldTable& table) {
 }
 
 std::optional<std::string> help_text_of(const AnyFieldTable& table, std::string_view name) {
-  std::string wanted(name);
-  std::ranges::replace(wanted, '-', '_');
+  const std::string wanted = with_underscores(name);
   for (const Section& section : sections_of(table)) {
     for (const Documented& field : section.fields) {
       if (field.path == wanted) return text_of(field);

@@ -1,7 +1,6 @@
 #include "sim/base/quantity_field.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "sim/base/small_letters.h"
 
@@ -23,8 +22,7 @@ bool same_but_for_case(std::string_view a, std::string_view b) {
 
 std::string hint_for_quantity(std::string_view text, bool (*is_read)(std::string_view)) {
   std::size_t end = 0;
-  while (end < text.size() &&
-         (std::isdigit(static_cast<unsigned char>(text[end])) != 0 || text[end] == '.')) {
+  while (end < text.size() && (is_digit(text[end]) || text[end] == '.')) {
     ++end;
   }
   const std::string number(text.substr(0, end));

@@ -4,11 +4,15 @@
 #include <array>
 #include <cmath>
 
+#include "sim/base/overlapped.h"
+
 namespace stepsim {
 namespace {
 
 constexpr std::array<std::int64_t, 14> kParts{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
 constexpr std::int64_t kKeyTile = 64;
+// Cubes, fitted with the constants of DecodeEfficiency (scripts/fit_serving_kernels).
+constexpr int kBlocksAndMemory = 3;
 constexpr std::int64_t kLeastRows = 16;  // of a matrix instruction
 
 std::int64_t rounded_up(std::int64_t size, std::int64_t tile) {
@@ -70,8 +74,7 @@ class DecodeCosts {
     const double computing = (waves + std::ceil(waves)) / 2 * block;
     const double split = parts > 1 ? to_seconds(efficiency_.split_start) + s * part_s_ : 0;
     return {.memory_s = memory_s_,
-            .overlapped_s =
-                std::cbrt(computing * computing * computing + memory_s_ * memory_s_ * memory_s_),
+            .overlapped_s = overlapped<kBlocksAndMemory>(computing, memory_s_),
             .around = duration_from_seconds(around_s_ + split)};
   }
 

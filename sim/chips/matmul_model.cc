@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "sim/base/overlapped.h"
+
 namespace stepsim {
 namespace {
 
@@ -14,6 +16,9 @@ constexpr std::int64_t kMostSplit = 16;
 constexpr double kInnerStep = 64;         // of k: a tile asks for so many at a time
 constexpr double kInstructionDepth = 32;  // of k: operand traffic is counted for so many at a time
 constexpr std::int64_t kAlignment = 128;  // bits that one load moves
+
+// Squares: what overlap_loss = 1 means (sim/chips/chip_fields.cc).
+constexpr int kComputingAndMemory = 2;
 
 struct Tile {
   std::int64_t rows;
@@ -120,8 +125,8 @@ class TileCosts {
   double exposed_s(const MatmulTime& time) const {
     if (efficiency_.overlap_loss == 0) return 0;
     const double longer = std::max(time.compute_s, time.memory_s);
-    const double squares = time.compute_s * time.compute_s + time.memory_s * time.memory_s;
-    return efficiency_.overlap_loss * (std::sqrt(squares) - longer);
+    return efficiency_.overlap_loss *
+           (overlapped<kComputingAndMemory>(time.compute_s, time.memory_s) - longer);
   }
 
   const Kernel& kernel_;

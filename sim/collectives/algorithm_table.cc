@@ -309,7 +309,7 @@ Made in_switches(const Task& task, const Shape& shape) {
 
 // --- The table -----------------------------------------------------------------------------------
 
-constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kAlgorithmTable = {{
+constexpr auto kRows = std::to_array<AlgorithmRow>({
     // One ring through all members, in one direction.
     {.choice = AlgorithmChoice::kRing,
      .name = "ring",
@@ -560,20 +560,37 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kAlgorithmTable = {{
               task.steps->members == shape.members());
        return std::make_unique<ListedSteps>(task, *task.steps);
      }},
-}};
+});
 
-constexpr bool in_order_of_the_enumerators() {
-  for (std::size_t i = 0; i < kAlgorithmTable.size(); ++i) {
-    if (kAlgorithmTable[i].choice != kAlgorithmChoices[i + 1]) return false;
+constexpr std::size_t kEnumerators = static_cast<std::size_t>(AlgorithmChoice::kCustom);
+
+constexpr bool begins_with_the_enumerators() {
+  for (std::size_t i = 0; i < kRows.size(); ++i) {
+    const std::size_t number = i < kEnumerators ? i + 1 : 0;
+    if (kRows[i].choice != AlgorithmChoice(number)) return false;
   }
-  return true;
+  return kRows.size() >= kEnumerators;
 }
-static_assert(in_order_of_the_enumerators(), "a row for each enumerator, in their order");
+static_assert(begins_with_the_enumerators(), "first a row for each enumerator, in their order");
+
+constexpr auto kAlgorithmTable = [] {
+  auto rows = kRows;
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].choice = AlgorithmChoice(i + 1);
+  return rows;
+}();
 
 }  // namespace
 
 std::span<const AlgorithmRow> algorithm_table() {
   return kAlgorithmTable;
+}
+
+std::vector<AlgorithmChoice> named_algorithms() {
+  std::vector<AlgorithmChoice> named = {AlgorithmChoice::kAuto};
+  for (const AlgorithmRow& row : kAlgorithmTable) {
+    if (row.choice != AlgorithmChoice::kCustom) named.push_back(row.choice);
+  }
+  return named;
 }
 
 const AlgorithmRow& row_of(AlgorithmChoice choice) {

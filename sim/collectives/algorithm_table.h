@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/collective.h"
@@ -41,8 +42,8 @@ enum class Weighed : std::uint8_t {
 };
 
 struct AlgorithmRow {
-  AlgorithmChoice choice;
-  std::string_view name;  // as on the command line
+  AlgorithmChoice choice = AlgorithmChoice::kAuto;  // the table numbers rows without an enumerator
+  std::string_view name;                            // as on the command line
   OpSet ops;
 
   // Returns why it cannot do the operation in a group of this shape: "needs ...". Empty: it can.
@@ -62,6 +63,9 @@ struct AlgorithmRow {
 
 // The rows in the order of AlgorithmChoice, without kAuto.
 std::span<const AlgorithmRow> algorithm_table();
+
+// Returns the algorithms that one can ask for by name: `auto`, and all but kCustom.
+std::vector<AlgorithmChoice> named_algorithms();
 
 // REQUIRES: choice is not kAuto.
 const AlgorithmRow& row_of(AlgorithmChoice choice);

@@ -59,9 +59,10 @@ constexpr bool is_ring_op(CollectiveOp op) {
          op == CollectiveOp::kReduceScatter;
 }
 
-// An algorithm, or `auto`. The enumerators are in the order of the rows of the algorithm table
-// (sim/collectives/algorithm_table.h), which declares everything else about each: name, operations,
-// groups, estimate and maker. docs/collectives.md describes them.
+// An algorithm, or `auto`: the number of its row in the algorithm table, from 1
+// (sim/collectives/algorithm_table.h), which declares all about it: name, operations, groups,
+// estimate and maker. docs/collectives.md describes them. Algorithms that code speaks of have an
+// enumerator; their rows come first, in this order.
 enum class AlgorithmChoice : std::uint8_t {
   kAuto,  // by the shape of the group and the size
   kRing,
@@ -89,14 +90,8 @@ enum class AlgorithmChoice : std::uint8_t {
   kSharp,
   kNvlsTree,
   kPackedTrees,
-  kCustom,  // steps from a file (step_list.h); stays the last one
+  kCustom,  // steps from a file (step_list.h)
 };
-inline constexpr std::size_t kAlgorithmCount = std::size_t(AlgorithmChoice::kCustom) + 1;
-inline constexpr std::array<AlgorithmChoice, kAlgorithmCount> kAlgorithmChoices = [] {
-  std::array<AlgorithmChoice, kAlgorithmCount> all{};
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = AlgorithmChoice(i);
-  return all;
-}();
 std::string_view name_of(AlgorithmChoice choice);  // "ring"
 
 // ExpertHalf says that an all-to-all is half of an exchange of tokens with experts, a copy for each

@@ -205,7 +205,8 @@ struct Communicator {
     std::uint32_t group = 0;
     std::uint32_t member = 0;
   };
-  std::vector<Seat> seat_of;  // by rank; REQUIRES: only ranks of a group use the communicator
+  std::vector<Seat> seat_of;   // by rank; REQUIRES: only ranks of a group use the communicator
+  bool in_background = false;  // its collectives run beside compute, ahead of those who wait
 };
 
 // RankData is the data of a rank that others of its role do not share.

@@ -255,13 +255,14 @@ TEST(AccuracyTest, ServingRunsTakeTheDefaultsOfARelease) {
     change_keys("", engine, run);
     return run.options.replicas.options;
   };
-  EXPECT_EQ(options_of(0, "vllm@0.11").budget, 8192);
-  EXPECT_EQ(options_of(0, "vllm@0.11").sequences, 1024);
-  EXPECT_FALSE(options_of(0, "vllm@0.11").reserve_whole_sequence);
-  EXPECT_TRUE(options_of(0, "vllm@2026").reserve_whole_sequence);
-  EXPECT_EQ(options_of(0, "vllm@0.11,budget=4096").budget, 4096);
-  EXPECT_EQ(options_of(1, "vllm@0.11").budget, 2048);
-  EXPECT_EQ(options_of(2, "vllm@0.11,budget=4096").budget, options_of(2, "").budget);
+  EXPECT_EQ(options_of(0, "vllm@0.11").batching.budget, 8192);
+  EXPECT_EQ(options_of(0, "vllm@0.11").batching.sequences, 1024);
+  EXPECT_FALSE(options_of(0, "vllm@0.11").cache.reserve_whole_sequence);
+  EXPECT_TRUE(options_of(0, "vllm@2026").cache.reserve_whole_sequence);
+  EXPECT_EQ(options_of(0, "vllm@0.11,budget=4096").batching.budget, 4096);
+  EXPECT_EQ(options_of(1, "vllm@0.11").batching.budget, 2048);
+  EXPECT_EQ(options_of(2, "vllm@0.11,budget=4096").batching.budget,
+            options_of(2, "").batching.budget);
   EXPECT_THROW(options_of(0, "vllm@0.3"), ConfigError);
 }
 

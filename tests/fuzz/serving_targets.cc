@@ -28,8 +28,8 @@ bool is_soon_served(const RequestList& list) {
 }
 
 bool is_small(const ReplicaGroup& group) {
-  return group.count <= 8 && group.options.host_blocks <= kMostServedBlocks &&
-         group.options.kv_blocks.value_or(1) <= kMostServedBlocks;
+  return group.count <= 8 && group.options.cache.host_blocks <= kMostServedBlocks &&
+         group.options.cache.kv_blocks.value_or(1) <= kMostServedBlocks;
 }
 
 bool is_small(const RequestSource& source) {
@@ -43,7 +43,7 @@ bool is_small(const RequestSource& source) {
 // Prompts that are not cut may grow too long for a step; drafts may need more blocks than there
 // are.
 bool may_get_stuck(const EngineOptions& options) {
-  return !options.chunked_prefill || options.drafts > 0;
+  return !options.batching.chunked_prefill || options.speculation.drafts > 0;
 }
 
 bool is_small(const ModelReplicas& model) {
@@ -96,7 +96,7 @@ void read_serving_cases(std::string_view input) {
     if (!is_soon_served(given.requests)) continue;
     try {
       const CaseAnswer answer = answer_of(given);
-      require(answer.peak_kv_blocks <= *given.engine.kv_blocks, "more blocks than there are");
+      require(answer.peak_kv_blocks <= *given.engine.cache.kv_blocks, "more blocks than there are");
     } catch (const ServingStuck&) {
       require(may_get_stuck(given.engine), "requests are stuck for no reason");
     }

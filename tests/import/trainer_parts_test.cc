@@ -9,6 +9,9 @@
 #include "import/torchtitan/torchtitan_import.h"
 #include "import/trainer/cluster_choice.h"
 #include "import/trainer/trainer_experiment.h"
+#include "proto/catalog/catalog.h"
+#include "proto/catalog/trainer_names.h"
+#include "schedules/plan/key_groups.h"
 
 namespace stepsim {
 namespace {
@@ -85,6 +88,35 @@ TEST(ModelNamesTest, NamesOfOthersAreThoseOfTheCatalog) {
   EXPECT_EQ(nemo_model("MixtralConfig8x7B"), "mixtral-8x7b");
   EXPECT_EQ(nemo_model("GPTConfig175B"), "gpt3-175b");
   EXPECT_EQ(nemo_model("megatron.bridge.models.gpt_provider.GPTModelProvider"), "");
+}
+
+TEST(TrainerNamesTest, ModelsAreThoseOfTheCatalog) {
+  for (const char* const trainer : {"maxtext", "nemo", "torchtitan"}) {
+    const std::vector<std::string> names = models_of_trainer(trainer);
+    EXPECT_FALSE(names.empty()) << trainer;
+    for (const std::string& name : names) {
+      const TrainerModel& model = *find_trainer_model(trainer, name);
+      EXPECT_TRUE(!model.fields.empty() || !model.catalog.empty()) << name;
+      if (model.catalog.empty()) continue;
+      EXPECT_TRUE(find(CatalogKind::kModel, model.catalog).found) << name << ": " << model.catalog;
+    }
+  }
+}
+
+// What the tables call kept results and modules are values of those keys.
+TEST(TrainerNamesTest, WhatIsKeptIsAPlans) {
+  ParallelPlan plan;
+  const AnyField& modules = *plan_fields().find("recompute_modules");
+  for (const std::string& name : recomputed_modules()) {
+    EXPECT_TRUE(modules.read(find_recomputed_module(name)->module, &plan).empty()) << name;
+  }
+  const AnyField& keep = *plan_fields().find("recompute_keep");
+  for (const char* const name : {"minimal", "save_qkv_proj", "save_dot_except_logits_ffn1"}) {
+    EXPECT_TRUE(keep.read(find_remat_policy(name)->keep, &plan).empty()) << name;
+  }
+  EXPECT_EQ(find_remat_policy("full")->keep, "");
+  EXPECT_TRUE(find_remat_policy("qkv_proj_offloaded")->offloads);
+  EXPECT_EQ(find_remat_policy("nobodys"), nullptr);
 }
 
 TEST(ClusterChoiceTest, NamesOfTheCloudCountCoresOrChips) {

@@ -14,6 +14,7 @@
 #include "proto/measured_model.pb.h"
 #include "proto/request_mix.pb.h"
 #include "proto/software.pb.h"
+#include "proto/trainer_names.pb.h"
 #include "proto/uncertainty.pb.h"
 
 namespace stepsim {
@@ -48,6 +49,18 @@ std::vector<ReadByHand> messages_read_by_hand() {
       {file::MeasuredModel::descriptor(),
        "proto/catalog/load_measured_models.cc",
        {"name", "latent", "first_dense", "shared_experts", "attention_sinks", "sizes"}},
+      {file::TrainerNames::descriptor(),
+       "proto/catalog/trainer_names.cc",
+       {"remat_policy", "recomputed_module", "model"}},
+      {file::RematPolicy::descriptor(),
+       "proto/catalog/trainer_names.cc",
+       {"name", "keep", "offload"}},
+      {file::RecomputedModule::descriptor(),
+       "proto/catalog/trainer_names.cc",
+       {"name", "module", "needs"}},
+      {file::TrainerModel::descriptor(),
+       "proto/catalog/trainer_names.cc",
+       {"trainer", "name", "catalog", "fields"}},
       {file::Sizes::descriptor(),
        "proto/catalog/cluster_family.cc",
        {"listed", "maximum_chips", "chips_per_count", "maximum_count", "box",

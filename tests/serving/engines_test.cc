@@ -220,7 +220,7 @@ TEST(RouterTest, APrefixIsSoughtWhereItIs) {
 TEST(DisaggregatedTest, DecodesAdmitOnlyWhatFits) {
   ServingOptions options = options_of("vllm,kv-blocks=100");
   options.decode = options.replicas;
-  options.decode->options.kv_blocks = 3;  // one request of 32 + 10 tokens at a time
+  options.decode->options.cache.kv_blocks = 3;  // one request of 32 + 10 tokens at a time
   LinearStepTime cost({.base = 10ms});
   TimedKvTransport transport({.base = 5ms});
   const ServingResult result =

@@ -30,7 +30,7 @@ TEST(ExactServingTest, ASingleRequestTakesAStepForEachToken) {  // row 1
 
 TEST(ExactServingTest, ALongPromptIsCutIntoChunks) {  // row 2
   EngineOptions engine = plain_engine();
-  engine.budget = 2048;
+  engine.batching.budget = 2048;
   const ServingResult result = serve(requests_of({{0ms, 5000, 2}}), engine);
   EXPECT_EQ(first_tokens_ms(result), Times({30}));  // 2048 + 2048 + 904
   EXPECT_EQ(end_to_end_ms(result), Times({40}));
@@ -39,7 +39,7 @@ TEST(ExactServingTest, ALongPromptIsCutIntoChunks) {  // row 2
 
 TEST(ExactServingTest, OneRequestAtATimeWaitsAsLindleySays) {  // row 3
   EngineOptions engine = plain_engine();
-  engine.sequences = 1;
+  engine.batching.sequences = 1;
   const ServingResult result =
       serve(requests_of({{0ms}, {3ms}, {7ms}, {30ms}, {31ms}, {32ms}, {60ms}}), engine);
   EXPECT_EQ(end_to_end_ms(result), Times({10, 17, 23, 10, 19, 28, 10}));
@@ -47,7 +47,7 @@ TEST(ExactServingTest, OneRequestAtATimeWaitsAsLindleySays) {  // row 3
 
 TEST(ExactServingTest, DecodesAndChunksShareABudget) {  // row 4
   EngineOptions engine = plain_engine();
-  engine.budget = 8;
+  engine.batching.budget = 8;
   ServingOptions options;
   options.replicas.options = engine;
   options.records_steps = true;
@@ -81,8 +81,8 @@ TEST(ExactServingTest, AnEqualBatchHasAClosedForm) {  // row 5
 TEST(ExactServingTest, WhoIsPreemptedComputesEverythingAgain) {  // row 6
   for (const bool gate : {true, false}) {
     EngineOptions engine = plain_engine();
-    engine.kv_blocks = 8;
-    engine.reserve_whole_sequence = gate;
+    engine.cache.kv_blocks = 8;
+    engine.cache.reserve_whole_sequence = gate;
     const ServingResult result = serve(requests_of({{0ms, 48, 40}, {0ms, 48, 40}}), engine);
     const RequestRecord& second = result.requests[RequestId(1)];
     EXPECT_EQ(end_to_end_ms(result), Times({400, 630}));
@@ -98,10 +98,10 @@ TEST(ExactServingTest, WhoIsPreemptedComputesEverythingAgain) {  // row 6
 
 TEST(ExactServingTest, TheGateKeepsOutWhatWouldBePreempted) {  // row 7
   EngineOptions engine = plain_engine();
-  engine.kv_blocks = 10;
-  engine.budget = 64;
+  engine.cache.kv_blocks = 10;
+  engine.batching.budget = 64;
   for (const bool gate : {true, false}) {
-    engine.reserve_whole_sequence = gate;
+    engine.cache.reserve_whole_sequence = gate;
     const ServingResult result = serve(requests_of({{0ms, 96, 2}, {0ms, 96, 2}}), engine);
     EXPECT_EQ(first_tokens_ms(result), Times({20, 50}));
     EXPECT_EQ(result.preemptions, gate ? 0 : 1);
@@ -111,8 +111,8 @@ TEST(ExactServingTest, TheGateKeepsOutWhatWouldBePreempted) {  // row 7
 
 TEST(ExactServingTest, APrefixIsComputedOnce) {  // row 8
   EngineOptions engine = plain_engine();
-  engine.prefix_cache = true;
-  engine.kv_blocks = 100;
+  engine.cache.prefix_cache = true;
+  engine.cache.kv_blocks = 100;
   // 64 tokens are 4 blocks, but one token at least is computed: 3 hits. 65 tokens hit 4.
   const ServingResult result =
       serve(requests_of({{0ms, 64, 1, 64}, {20ms, 64, 1, 64}, {40ms, 65, 1, 64}}), engine,
@@ -125,8 +125,8 @@ TEST(ExactServingTest, APrefixIsComputedOnce) {  // row 8
 
 TEST(ExactServingTest, AcceptedDraftsComeWithTheirToken) {  // row 9
   EngineOptions engine = plain_engine();
-  engine.drafts = 3;
-  engine.accepted = 2;
+  engine.speculation.drafts = 3;
+  engine.speculation.accepted = 2;
   ServingResult result = serve(requests_of({{0ms, 16, 10}}), engine);
   const RequestRecord& record = result.requests[RequestId(0)];
   EXPECT_EQ(result.steps, 4);
@@ -140,9 +140,9 @@ TEST(ExactServingTest, AcceptedDraftsComeWithTheirToken) {  // row 9
 
 TEST(ExactServingTest, DraftsThatAreOftenRightGiveAGeometricMean) {  // row 9
   EngineOptions engine = plain_engine();
-  engine.drafts = 3;
-  engine.acceptance = 0.8;
-  engine.sequences = 100;
+  engine.speculation.drafts = 3;
+  engine.speculation.acceptance = 0.8;
+  engine.batching.sequences = 100;
   const std::vector<AskedRequest> asked(100, {0ms, 16, 2001});
   const ServingResult result = serve(requests_of(asked), engine);
   // (1 - 0.8^4) / (1 - 0.8) = 2.952 tokens a try. The standard deviation of a try is 1.2, so the

@@ -85,14 +85,15 @@ TEST(SimulatedStepCostTest, TheFullestRankDecides) {
 }
 
 TEST(EngineOptionsTest, EachRankHasABudgetOfItsOwn) {
-  const EngineOptions one{.budget = 1000, .sequences = 10};
+  const EngineOptions one{.batching = {.budget = 1000, .sequences = 10}, .own = SglangOptions{}};
   const EngineOptions four = of_ranks(one, 4);
-  EXPECT_EQ(four.budget, 4000);
-  EXPECT_EQ(four.sequences, 40);
-  EXPECT_EQ(four.long_prefill_threshold, 1000) << "a prompt is one rank's";
-  EXPECT_EQ(of_ranks(one, 1).long_prefill_threshold, std::nullopt);
-  EXPECT_EQ(of_ranks({.budget = 1000, .chunked_prefill = false}, 4).long_prefill_threshold,
-            std::nullopt);
+  EXPECT_EQ(four.batching.budget, 4000);
+  EXPECT_EQ(four.batching.sequences, 40);
+  EXPECT_EQ(four.batching.long_prefill_threshold, 1000) << "a prompt is one rank's";
+  EXPECT_EQ(of_ranks(one, 1).batching.long_prefill_threshold, std::nullopt);
+  EXPECT_EQ(own_options<SglangOptions>(four).chunk, 4 * SglangOptions().chunk);
+  const EngineOptions whole{.batching = {.budget = 1000, .chunked_prefill = false}};
+  EXPECT_EQ(of_ranks(whole, 4).batching.long_prefill_threshold, std::nullopt);
 }
 
 // 16 tokens x 4,096 bytes a layer of 32, divided by 8 heads over 8 chips.

@@ -31,8 +31,8 @@ RequestList poisson_requests(const char* text) {
 
 EngineOptions one_at_a_time() {
   EngineOptions engine = plain_engine();
-  engine.sequences = 1;
-  engine.budget = kMostRequestTokens;
+  engine.batching.sequences = 1;
+  engine.batching.budget = kMostRequestTokens;
   return engine;
 }
 

@@ -16,6 +16,7 @@
 
 #include "sim/base/error.h"
 #include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithm_table.h"
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/collectives/parts.h"
 #include "sim/collectives/proof.h"
@@ -98,9 +99,8 @@ void prove(Op op, Choice choice, const GroupShape& shape, std::int64_t elements)
 
 void prove_all(const GroupShape& shape, std::int64_t elements) {
   for (const Op op : kCollectiveOps) {
-    for (const Choice choice : kAlgorithmChoices) {
-      // `auto` is none, and kCustom has no steps of its own.
-      if (choice == Choice::kAuto || choice == Choice::kCustom) continue;
+    for (const Choice choice : named_algorithms()) {
+      if (choice == Choice::kAuto) continue;
       prove(op, choice, shape, elements);
       if (testing::Test::HasFatalFailure()) return;
     }

@@ -33,7 +33,7 @@ inline RequestList requests_of(const std::vector<AskedRequest>& asked) {
 // vLLM's rules without a prefix cache, unless the test turns it on.
 inline EngineOptions plain_engine() {
   EngineOptions options;
-  options.prefix_cache = false;
+  options.cache.prefix_cache = false;
   return options;
 }
 

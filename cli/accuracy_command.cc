@@ -195,14 +195,6 @@ std::string reasons_table(const std::vector<AccuracyRow>& rows) {
   return text;
 }
 
-// Tells of columns that are not read, once a table.
-void warn_of_columns(const CsvTable& table) {
-  const std::vector<std::string> unknown = unknown_columns(table);
-  if (unknown.empty()) return;
-  print_error(fmt::format("stepsim: warning: {}: tables of {} have no column {}\n", table.file,
-                          name_of(*kind_of(table)), fmt::join(unknown, ", nor ")));
-}
-
 ExitStatus print_template(const CommandLine& line) {
   const std::string kind = line.value("template");
   const std::string_view text = table_template(kind);
@@ -226,12 +218,8 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
   for (const std::string& file : line.words) {
     try {
       tables.push_back(read_csv(file));
-      if (!kind_of(tables.back())) {
-        const std::string missing = missing_columns(tables.back());
-        problems.push_back({file, "must have the columns of one kind of table (" +
-                                      accepted_headers() + ")" +
-                                      (missing.empty() ? "" : "; " + missing)});
-      }
+      if (!is_measured_table(tables.back()))
+        problems.push_back({file, std::string(why_no_table())});
     } catch (const ConfigError& error) {
       problems.insert(problems.end(), error.problems().begin(), error.problems().end());
     }
@@ -253,16 +241,14 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
   }
   limits.threads = read_threads(line, "threads", problems);
   throw_if_any(std::move(problems));
-  for (const CsvTable& table : tables) warn_of_columns(table);
 
-  const std::vector<Hardware> hardware = load_hardware();
   std::vector<AccuracyRow> rows;
   RememberedInterrupt interrupt;
   const std::function<bool()> session_goes_on = asks_session();
   for (const CsvTable& table : tables) {
     ProgressLine progress;
     const std::vector<AccuracyRow> of_table = predict(
-        table, hardware,
+        table,
         {.library = library,
          .most_ops = limits.most_ops,
          .threads = limits.threads,
@@ -308,8 +294,8 @@ Usage:
   stepsim accuracy FILE.csv... [options]
 
 A table is in the program's own keys: `--template training` prints a header with a row, and
-docs/measured-tables.md explains the columns. Tables of the columns of 0.1 (docs/accuracy.md) are
-read too. Rows that can't be simulated are counted with the reason.
+docs/measured-tables.md explains the columns. Tables of training runs in the columns of 0.1
+(docs/accuracy.md) are read too. Rows that can't be simulated are counted with the reason.
 )",
     .options = accuracy_option_list,
     .run = run_accuracy_command,

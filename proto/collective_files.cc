@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -16,9 +17,10 @@
 namespace stepsim {
 namespace {
 
-// These limits keep products of bytes and members in 64 bits.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 44;
 constexpr std::size_t kMostMembers = 4096;
+static_assert(kMostBytes <= std::numeric_limits<std::int64_t>::max() / std::int64_t{kMostMembers},
+              "the bytes of all members fit");
 constexpr std::size_t kMostWrongCells = 100;  // that are listed
 
 std::optional<CollectiveOp> op_named(const std::string& name) {

@@ -157,7 +157,7 @@ bool read_software_flag(const std::string& flag, file::Plan& plan, ProblemList& 
   const bool has_base = first.find('=') == std::string::npos;
   if (has_base) {
     clear_group(KeyGroup::kSoftware, plan);
-    if (!looks_like_file(first)) {
+    if (!ends_like_file(first)) {
       plan.set_software(first);
     } else {
       const auto source = read_source(first, "--software", problems);
@@ -406,6 +406,7 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message,
       if (has_cluster) {
         take_published_types(message.plan().has_dtype(), experiment.cluster.chip, experiment);
       }
+      experiment.plan = with_recompute_habits(std::move(experiment.plan), experiment.model);
       balance(built, experiment, problems);
       const bool may_choose = built && problems.empty() && !message.plan().has_dispatch();
       if (may_choose) choose_dispatch(built->places, experiment);

@@ -310,10 +310,13 @@ std::string_view without_gz(std::string_view name) {
 
 }  // namespace
 
-bool looks_like_file(std::string_view name) {
+bool ends_like_file(std::string_view name) {
   const std::string_view inner = without_gz(name);
-  return name.find('/') != std::string_view::npos || inner.ends_with(".json") ||
-         inner.ends_with(".textproto");
+  return inner.ends_with(".json") || inner.ends_with(".textproto");
+}
+
+bool looks_like_file(std::string_view name) {
+  return name.find('/') != std::string_view::npos || ends_like_file(name);
 }
 
 std::string stem_of(const std::string& path) {

@@ -25,6 +25,8 @@ struct SourceText {
 
 // Returns whether a person who wrote this means a file, not a catalog name.
 bool looks_like_file(std::string_view name);
+// Names of software have slashes: "nemo-25/llama3-70b".
+bool ends_like_file(std::string_view name);
 
 // Returns the name of a file without its folder and what tells its format: "r" for "out/r.json.gz".
 std::string stem_of(const std::string& path);

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 """Fits kernels of serving inside a node (sim/collectives/direct_kernels.h) to a table of timings.
 
-    scripts/fit_direct_kernels.py TABLE.csv CHIP UNITS
+    scripts/fit_direct_kernels.py TABLE.csv CLUSTER UNITS
 
-TABLE.csv has the columns of docs/accuracy.md, "Serving collectives"; CHIP is a name in its column `chip`, UNITS the
-chip's compute units. Prints the constants as a library's file has them, with the errors of the rows and of the fifth that
+TABLE.csv has collectives in the columns of docs/measured-tables.md; CLUSTER is a name in its column `cluster`, UNITS the
+compute units of a chip. Prints the constants as a library's file has them, with the errors of the rows and of the fifth that
 is left out. The logarithms of predicted / measured are minimised without their signs, by the simplex method of Nelder
 and Mead (1965).
 """
-import collections
 import csv
 import math
 import random
 import sys
 
 CHIPS = 8
-LIMITS = {"SGLang_CustomAllReduce_graph": 16 << 20, "TRTLLM": 8 << 20, "vLLM_custom_graph": 8 << 20}
+UNITS_OF_DEEPEP = 20
+LIMITS = {"sglang": 16 << 20, "trtllm": 8 << 20, "vllm": 8 << 20}
 
 
 def simplex(objective, start, rounds=5, steps=1500):
@@ -90,12 +90,23 @@ def all_reduce_us(x, shape):
     return min(one, two)
 
 
-def fit_all_reduce(kernel, rows):
-    limit = LIMITS[kernel]
-    shapes = [((int(r["num_gpus"]), 2 * int(r["message_elements"])), float(r["latency_ms"]) * 1e3) for r in rows]
+def microseconds(row):
+    """The time of "12.5us", or of seconds."""
+    text = row["measured.time"]
+    return float(text[:-2]) if text.endswith("us") else 1e6 * float(text)
+
+
+def sizes_of(row):
+    """The whole numbers of the shape."""
+    return {key: int(value) for key, value in (part.split("=") for part in row["shape"].split(","))}
+
+
+def fit_all_reduce(library, rows):
+    limit = LIMITS[library]
+    shapes = [((int(r["ranks"]), int(r["bytes"])), microseconds(r)) for r in rows]
     shapes = [s for s in shapes if s[0][1] <= limit]
     x = fit(shapes, all_reduce_us, [[3, .3, 280, 6, 1, 300], [6, .3, 400, 10, .5, 600], [4, .2, 200, 15, .2, 300]])
-    print(f'# {kernel}\ndirect_all_reduce {{\n  up_to: "{limit >> 20}MiB" one_start: "{x[0]:.2f}us" '
+    print(f'# {library}\ndirect_all_reduce {{\n  up_to: "{limit >> 20}MiB" one_start: "{x[0]:.2f}us" '
           f'one_doubling: "{x[1]:.2f}us" one_bandwidth: "{x[2]:.0f}GB/s"\n  two_start: "{x[3]:.2f}us" '
           f'two_doubling: "{x[4]:.2f}us" two_bandwidth: "{x[5]:.0f}GB/s"\n}}')
 
@@ -107,15 +118,15 @@ def token_bytes(which, hidden):
 
 def fit_exchange(which, rows, units):
     def sent(row):
-        hidden = int(row["hidden"])
-        return int(row["experts"]), int(row["tokens"]) * int(row["topk"]) * token_bytes(which, hidden)
+        sizes = sizes_of(row)
+        return sizes["experts"], sizes["tokens"] * sizes["top_k"] * token_bytes(which, sizes["hidden"])
 
     def model(x, shape):
         experts, size = shape
         busy = min(units, experts * x[4])
         return x[0] + x[1] * 1e-3 * experts + size / (min(x[2], busy * x[3]) * 1e3)
 
-    x = fit([(sent(r), float(r[which + "_us"])) for r in rows], model, [[10, 10, 290, 12, .3], [14, 20, 550, 16, .3]])
+    x = fit([(sent(r), microseconds(r)) for r in rows], model, [[10, 10, 290, 12, .3], [14, 20, 550, 16, .3]])
     print(f'{which} {{\n  start: "{x[0]:.2f}us" expert_start: "{x[1]:.1f}ns" bandwidth: "{x[2]:.0f}GB/s" '
           f'unit_rate: "{x[3]:.2f}GB/s" units_of_expert: {x[4]:.3f}\n}}')
 
@@ -139,15 +150,12 @@ def bulk_us(x, shape):
 
 
 def fit_bulk(which, rows):
-    """The n-th row of a shape is of 4 n units (the times say so: they fall as 1 / n)."""
-    seen = collections.Counter()
     shapes = []
     for r in rows:
-        tokens, hidden, top_k, experts = (int(r[k]) for k in ["tokens", "hidden", "topk", "experts"])
-        seen[tokens, hidden, top_k, experts] += 1
-        units = 4 * seen[tokens, hidden, top_k, experts]
-        shape = (tokens, token_bytes(which, hidden), chips_of_token(top_k, experts), units)
-        shapes.append((shape, float(r[which + "_us"])))
+        sizes = sizes_of(r)
+        shape = (sizes["tokens"], token_bytes(which, sizes["hidden"]), chips_of_token(sizes["top_k"], sizes["experts"]),
+                 sizes.get("units", UNITS_OF_DEEPEP))
+        shapes.append((shape, microseconds(r)))
     x = fit(shapes[::3], bulk_us, [[25, 3, .4, 5e-5, .05, 3e-5, 2e-6], [20, 6, .5, 1e-5, .2, 3e-5, 1e-6]])
     rates = [f"{1e-3 / max(v, 1e-9):.2f}GB/s" for v in (x[3], x[5], x[6])]
     print(f'bulk_{which} {{\n  start: "{x[0]:.2f}us" tokens_at_once: {x[1]:.2f} token_time: "{1e3 * x[2]:.0f}ns" '
@@ -159,13 +167,13 @@ def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     with open(sys.argv[1], encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["chip"] == sys.argv[2]]
-    for kernel in LIMITS:
-        fit_all_reduce(kernel, [r for r in rows if r["kernel"] == kernel])
+        rows = [row for row in csv.DictReader(file) if row["cluster"] == sys.argv[2]]
+    for library in LIMITS:
+        fit_all_reduce(library, [r for r in rows if r["op"] == "all_reduce" and r["library"].startswith(library)])
     for which in ["dispatch", "combine"]:
-        fit_exchange(which, [r for r in rows if r["table"] == "wideep_deepep_ll"], int(sys.argv[3]))
+        fit_exchange(which, [r for r in rows if r["op"] == which], int(sys.argv[3]))
     for which in ["dispatch", "combine"]:
-        fit_bulk(which, [r for r in rows if r["table"] == "wideep_deepep_normal"])
+        fit_bulk(which, [r for r in rows if r["op"] == "bulk_" + which])
 
 
 if __name__ == "__main__":

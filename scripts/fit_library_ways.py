@@ -3,8 +3,10 @@
 way (algorithm and protocol) that is fastest of all that the library has. So a row that one protocol ran
 says of every other one that it was not faster.
 
-    scripts/fit_library_ways.py STEPSIM LIBRARY.textproto OUT.textproto TABLE.csv[:HARDWARE,...] ...
+    scripts/fit_library_ways.py STEPSIM LIBRARY.textproto OUT.textproto TABLE.csv[:CLUSTER,...] ...
         [--seconds 600] [--cap 0.5]
+
+CLUSTER is how the names of clusters begin: dgx-h100.
 
 Coordinate descent on the logarithms of all times, shares and rates of the library's timings, but for the
 network's share, which large messages over the network tell by themselves. The error
@@ -29,12 +31,12 @@ SHARES = ("nvlink_fraction",)
 
 
 def rows_of(argument, folder):
-    """Writes the rows of the hardware to a table of its own; returns its path."""
-    name, _, hardware = argument.partition(":")
-    wanted = [word for word in hardware.split(",") if word]
+    """Writes the rows of the clusters to a table of its own; returns its path."""
+    name, _, clusters = argument.partition(":")
+    wanted = tuple(word for word in clusters.split(",") if word) or ("",)
     rows = list(csv.reader(open(name, encoding="utf-8")))
-    column = rows[0].index("hardware")
-    kept = [row for row in rows[1:] if not wanted or any(word in row[column] for word in wanted)]
+    column = rows[0].index("cluster")
+    kept = [row for row in rows[1:] if row[column].startswith(wanted)]
     path = folder / pathlib.Path(name).name
     with open(path, "w", encoding="utf-8", newline="") as out:
         csv.writer(out).writerows([rows[0]] + kept)

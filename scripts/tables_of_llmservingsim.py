@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes tables of kernels of what LLMServingSim's profiler timed under vLLM, in the columns of docs/accuracy.md.
+"""Makes tables of kernels of what LLMServingSim's profiler timed under vLLM, in the columns of docs/measured-tables.md.
 
     git clone https://github.com/casys-kaist/LLMServingSim
     scripts/tables_of_llmservingsim.py LLMServingSim/profiler/perf/RTX4090 rtx4090 OUT
@@ -20,15 +20,12 @@ import pathlib
 import statistics
 import sys
 
-KERNELS = ("hardware", "op", "phase", "dtype", "m", "n", "k", "batch", "seq_q", "seq_kv", "heads", "kv_heads",
-           "head_dim", "tp", "time_us", "source")
-SERVING = ("chip", "table", "framework", "version", "kernel", "dtype", "kv_dtype", "batch", "isl", "step", "heads",
-           "kv_heads", "head_dim", "window", "tokens", "hidden", "inter", "topk", "experts", "moe_tp", "moe_ep",
-           "distribution", "latency_ms")
+COLUMNS = ("source", "chip", "op", "shape", "dtype", "measured.time")
 # hidden, heads, heads of keys, MLP, vocabulary; of experts width and choices. Their configurations on Hugging Face.
 MODELS = {"Llama-3.1-8B": (4096, 32, 8, 14336, 128256, None), "Qwen3-32B": (5120, 64, 8, 25600, 151936, None),
           "Qwen3-30B-A3B-Instruct-2507": (2048, 32, 4, None, 151936, (768, 8))}
 HEAD = 128
+OF_VLLM = {"cache_dtype": "bf16", "library": "vllm"}
 
 
 def rows_of(path):
@@ -36,6 +33,10 @@ def rows_of(path):
         return []
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+def kernel(op, microseconds, **shape):
+    return {"op": op, "shape": ",".join(f"{key}={value}" for key, value in shape.items()), "measured.time": f"{microseconds}us"}
 
 
 def shapes_of(model, tp):
@@ -55,7 +56,7 @@ def matmuls(folder, model, tp):
     for layer, rows, row in timed:
         if layer in shapes:
             n, k = shapes[layer]
-            yield {"op": "gemm", "m": rows, "n": n, "k": k, "time_us": row["time_us"]}
+            yield kernel("gemm", row["time_us"], m=rows, n=n, k=k)
 
 
 def attention(folder, heads, kv_heads):
@@ -68,32 +69,29 @@ def attention(folder, heads, kv_heads):
     prompts, alone, beside = [], [], {}
     for (chunk, before, requests, keys), time in times.items():
         if requests == 0 and chunk >= 128:
-            prompts.append({"op": "attention_causal", "batch": 1, "seq_q": chunk, "seq_kv": chunk + before, **sizes,
-                            "time_us": time})
+            prompts.append(kernel("attention_causal", time, batch=1, seq_q=chunk, seq_kv=chunk + before, **sizes))
         elif chunk == 0 and requests > 0 and keys > 0:
-            alone.append({"table": "generation_attention", "batch": requests, "isl": keys, "step": 0, "window": 0, **sizes,
-                          "latency_ms": time / 1e3})
+            alone.append(kernel("decode_attention", time, batch=requests, seq_q=1, seq_kv=keys, **sizes, **OF_VLLM))
         elif chunk >= 128 and requests > 0 and keys > 0 and (chunk, before, 0, 0) in times:
             beside.setdefault((requests, keys), []).append(time - times[chunk, before, 0, 0])
-    together = [{"table": "attention_beside_prompts", "batch": requests, "isl": keys, "step": 0, "window": 0, **sizes,
-                 "latency_ms": statistics.median(more) / 1e3}
+    together = [kernel("decode_attention_beside_prompts", statistics.median(more), batch=requests, seq_q=1, seq_kv=keys, **sizes,
+                       **OF_VLLM)
                 for (requests, keys), more in beside.items() if statistics.median(more) > 0]
     return prompts, alone + together
 
 
 def experts(folder, hidden, inter, chosen):
     for row in rows_of(folder / "moe.csv"):
-        yield {"table": "moe", "kernel": "vllm_unquantizedfusedmoe_triton_tritonexperts", "tokens": row["tokens"],
-               "hidden": hidden, "inter": inter, "topk": chosen, "experts": row["activated_experts"], "moe_tp": 1,
-               "moe_ep": 1, "distribution": "balanced", "latency_ms": float(row["time_us"]) / 1e3}
+        yield kernel("experts", row["time_us"], tokens=row["tokens"], hidden=hidden, intermediate=inter, top_k=chosen,
+                     experts=row["activated_experts"], etp=1, ep=1, routing="balanced", library="triton")
 
 
-def write(path, columns, rows, common):
+def write(path, chip, rows):
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns)
+        writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         for row in rows:
-            writer.writerow({**common, **row})
+            writer.writerow({"source": "casys-kaist/LLMServingSim", "chip": chip, "dtype": "bf16", **row})
 
 
 def main():
@@ -113,12 +111,9 @@ def main():
         serving += own_requests
         if model[5] and tp == 1:
             serving += experts(folder, model[0], *model[5])
-    kernel = {"hardware": chip, "phase": "forward", "dtype": "bf16", "tp": 1, "source": "casys-kaist/LLMServingSim"}
-    write(out / "matmuls.csv", KERNELS, projections, kernel)
-    write(out / "prompts.csv", KERNELS, prompts, kernel)
-    write(out / "serving.csv", SERVING, serving,
-          {"chip": chip, "framework": "VLLM", "version": "0.19.0", "kernel": "vllm_flash_attn", "dtype": "bfloat16",
-           "kv_dtype": "bfloat16"})
+    write(out / "matmuls.csv", chip, projections)
+    write(out / "prompts.csv", chip, prompts)
+    write(out / "serving.csv", chip, serving)
 
 
 if __name__ == "__main__":

@@ -111,7 +111,8 @@ FILES = {
     # They name what they simulate by files and names of the catalog, and see nothing else of proto.
     "analysis/accuracy": ["proto/load_experiment.h", "proto/catalog/catalog.h",
                           "proto/catalog/measured_tables.h",
-                          "proto/catalog/engine_releases.h"],
+                          "proto/catalog/engine_releases.h",
+                          "proto/catalog/serving_software.h"],
     "analysis/calibration": ["proto/load_experiment.h"],
     "analysis/studies": ["proto/load_experiment.h", "proto/catalog/measured_tables.h"],
     "workload": ["sim/collectives/byte_matrix.h"],

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <utility>
 
@@ -176,6 +177,7 @@ std::string_view name_of(AdapterPlace place) {
 }
 
 ModelLayers with_adapters(ModelLayers layers, const Adapters& adapters, const DataTypes& types) {
+  assert(adapters.rank >= 1 && layers.prediction.empty());
   freeze_all(layers.embedding, types);
   freeze_all(layers.head, types);
   for (Layer& block : layers.blocks) {
@@ -196,6 +198,7 @@ ModelLayers with_adapters(ModelLayers layers, const Adapters& adapters, const Da
 }
 
 std::int64_t adapter_parameter_count(const ModelSpec& model, const Adapters& adapters) {
+  assert(adapters.rank >= 1 && model.kind == ModelKind::kTransformer);
   const Shard whole{.sequence_length = 1};
   const ModelLayers layers = with_adapters(build_layers(model, whole), adapters, whole.types);
   std::int64_t sum = 0;

@@ -1,6 +1,7 @@
 #include "workload/attention.h"
 
 #include <algorithm>
+#include <cassert>
 #include <iterator>
 #include <utility>
 
@@ -213,7 +214,7 @@ LayerOp unfused(const Part& part, const AttentionShape& shape) {
   op.forward = {product("attention_scores", m, n, shape.qk_dim), softmax};
   op.input_gradient = {product("attention_values", m, n, shape.v_dim),
                        product("attention_values", n, shape.v_dim, m)};
-  if (part.model.dropout) {
+  if (part.drops_out()) {
     Kernel back = dropout;
     dropout.written += Bytes(scores);  // the mask, one byte per value
     back.read += Bytes(scores);
@@ -300,6 +301,7 @@ LayerOp attention_of_kind(const Part& part, const BlockKind& kind) {
 }  // namespace
 
 std::vector<LayerOp> attention_ops(const Part& part, const BlockKind& kind) {
+  assert(kind.attends());
   const ModelSpec& model = part.model;
   std::vector<LayerOp> ops = projections(part, kind);
   std::vector<OpName> sources = {ops.back().name};

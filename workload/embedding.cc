@@ -33,7 +33,7 @@ LayerOp look_up_vectors(const Part& part) {
   op.input = part.own_stream();
   op.passed_on = op.input;
   op.workspace.backward = part.size(elements);
-  op.parameters.own = part.model.embedding.vocabulary * vectors_width(part);
+  op.parameters.own = part.whole_vocabulary() * vectors_width(part);
   return op;
 }
 
@@ -85,7 +85,7 @@ Layer embedding_layer(const Part& part) {
   Layer layer{.name = "embedding", .ops = {look_up(part, "embedding")}};
   if (part.model.embedding.learned_positions > 0) layer.ops.push_back(position_embedding(part));
   if (part.model.norms.embedding) layer.ops.push_back(norm(part, "embedding_norm"));
-  if (part.model.dropout) layer.ops.push_back(embedding_dropout(part));
+  if (part.drops_out()) layer.ops.push_back(embedding_dropout(part));
   if (part.model.embedding.of_layers > 0) {
     layer.ops.push_back(look_up_vectors(part));
     for (LayerOp& op : mix_vectors(part)) layer.ops.push_back(std::move(op));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -294,6 +295,7 @@ std::vector<Problem> check(const ExpertRouting& routing) {
 }
 
 ExpertTraffic route_tokens(const ExpertRouting& routing) {
+  assert(check(routing).empty());
   Law law = fitted(routing).law;
   const std::uint32_t members = routing.members;
   const std::uint32_t of_member = routing.experts / members;

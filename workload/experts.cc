@@ -27,7 +27,7 @@ std::int64_t places_of(const Part& part, std::int64_t copies) {
 ExpertPart expert_part(const Part& part) {
   const Shard& shard = part.shard;
   const ExpertSpec& spec = part.model.experts;
-  assert(spec.routed % shard.expert == 0 && spec.intermediate % shard.expert_tensor == 0);
+  assert(spec.routed % shard.experts.parts == 0 && spec.intermediate % shard.experts.tensor == 0);
   // Without sequence parallelism all ranks of the tensor group have the same tokens (inference.h).
   const std::int64_t alike = shard.sequence_parallel ? 1 : shard.tensor;
   const bool apart = shard.experts.sending_replicas > 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <iterator>
 #include <optional>
@@ -512,6 +513,7 @@ bool RequestBatch::has_prompts() const {
 }
 
 std::int64_t tokens_of_chip(const RequestBatch& batch, std::int64_t parts, std::int64_t divisor) {
+  assert(parts >= 1 && divisor >= 1);
   std::int64_t sum = 0;
   for (const RequestGroup& group : batch.groups) {
     sum += group.sequences * part_of(group.queries, parts);
@@ -526,6 +528,7 @@ bool mixes(OpRole role) {
 }  // namespace
 
 ModelLayers inference_layers(const ModelSpec& model, Shard shard, const RequestBatch& batch) {
+  assert(model.kind == ModelKind::kTransformer && shard.context == 1);
   return PassLayers(model, shard, batch).build();
 }
 

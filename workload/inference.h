@@ -95,10 +95,10 @@ std::int64_t tokens_of_chip(const RequestBatch& batch, std::int64_t parts, std::
 
 // Returns the layers of a pass: forwards only. The head ends with the op "sampling", before which
 // the logits of the tensor group have to be gathered. REQUIRES: as build_layers(), of which shard's
-// sequences are set here; shard.context is 1; no two-dimensional weights; the model is a
-// transformer without cross attention; with experts and tensor > 1 experts.parts x experts.tensor
-// is tensor, or experts.sending_replicas is set and the shard is sequence parallel; with
-// prompt.parts > 1 no request generates, and no layer has a state or an indexer.
+// sequences are set here; shard.context is 1; the model is a transformer without cross attention;
+// with experts and tensor > 1 experts.parts x experts.tensor is tensor, or experts.sending_replicas
+// is set and the shard is sequence parallel; with prompt.parts > 1 no request generates, and no
+// layer has a state or an indexer.
 ModelLayers inference_layers(const ModelSpec& model, Shard shard, const RequestBatch& batch);
 
 // TokenMixing is the kernels that mix the tokens of a request, by which passes of as many tokens

@@ -1,5 +1,6 @@
 #include "workload/latent_attention.h"
 
+#include <cassert>
 #include <utility>
 
 namespace stepsim {
@@ -47,6 +48,7 @@ LayerOp gate_of_result(const Part& part) {
 }  // namespace
 
 std::vector<LayerOp> latent_projections(const Part& part) {
+  assert(part.model.latent.kv_rank > 0);
   const LatentSpec& latent = part.model.latent;
   const std::int64_t narrow_query = latent.q_rank > 0 ? latent.q_rank : part.hidden();
   std::vector<LayerOp> ops;

@@ -93,7 +93,9 @@ Part part_of_model(const ModelSpec& model, const Shard& shard) {
           .heads = model.attention.heads / shard.tensor,
           .kv_heads = std::max<std::int64_t>(1, model.attention.kv_heads / shard.tensor),
           .intermediate = model.mlp.width / shard.tensor,
-          .vocabulary = (model.embedding.vocabulary + shard.tensor - 1) / shard.tensor};
+          .vocabulary =
+              (shard.habits.padded(model.embedding.vocabulary, shard.tensor) + shard.tensor - 1) /
+              shard.tensor};
 }
 
 void keep_input(LayerOp& op, Bytes input) {
@@ -305,7 +307,7 @@ LayerOp residual(const Part& part, OpName name, bool bias) {
         {.elements = elements, .writes = 0, .flops = 1, .accumulated = part.own_width()})};
     op.parameters.own = part.own_width();
   }
-  if (part.model.dropout) {
+  if (part.drops_out()) {
     op.input_gradient.push_back(part.elementwise("dropout", {.elements = elements, .flops = 1}));
     add_dropout_mask(op, elements);
   }

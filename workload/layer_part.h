@@ -63,6 +63,14 @@ struct Part {
   std::int64_t vocabulary;
 
   std::int64_t hidden() const { return model.hidden; }
+  // Returns the rows of the whole embedding.
+  std::int64_t whole_vocabulary() const {
+    return shard.habits.padded(model.embedding.vocabulary, shard.tensor);
+  }
+  bool drops_out() const {
+    return model.dropout ||
+           (shard.habits.dropout && !model.mlp.gated && model.kind == ModelKind::kTransformer);
+  }
   bool divides_width() const { return shard.tensor_width > 1; }
   // Returns how many elements of a vector over the model's width this chip has in the S region.
   std::int64_t own_width() const { return divides_width() ? hidden() / shard.tensor : hidden(); }

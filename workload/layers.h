@@ -47,6 +47,7 @@
 #include "sim/base/units.h"
 #include "sim/chips/kernel.h"
 #include "workload/kernel_choices.h"
+#include "workload/model_habits.h"
 #include "workload/model_spec.h"
 #include "workload/narrow_types.h"
 #include "workload/op_name.h"
@@ -116,6 +117,7 @@ struct Shard {
   KernelChoices kernels{};
   NarrowTypes narrow{};
   LossChoices loss{};
+  ModelHabits habits{};
   PromptShare prompt{};
   CachePlan cache{};
   PassExperts pass_experts{};

@@ -26,6 +26,7 @@ LayerOp multiply(OpName name, const DataTypes& types, const MatmulShape& shape) 
 }  // namespace
 
 std::vector<Problem> check_mlp_stack(const ModelSpec& model) {
+  assert(model.kind == ModelKind::kMlpStack);
   std::vector<Problem> problems;
   const auto absent = [&problems](std::string_view field, std::int64_t value) {
     if (value == 0) return;

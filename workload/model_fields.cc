@@ -17,12 +17,13 @@ inline constexpr std::size_t kValuesOf<StateKind> = kStateKinds;
 
 namespace {
 
-// Far above existing models. It keeps products of sizes in 64 bits.
+// Far above existing models.
 constexpr double kMostOfAnything = 1 << 21;
 
 // Layers are gone through one by one.
 constexpr double kMostLayers = 1 << 10;  // all are simulated: 4,096 on 8 chips take 2.2 GB
-constexpr double kMostModules = 64;      // of prediction; DeepSeek-V3 has one
+static_assert(kMostOfAnything * kMostOfAnything * kMostLayers < 0x1p63, "a matrix in each layer");
+constexpr double kMostModules = 64;  // of prediction; DeepSeek-V3 has one
 
 Limits sizes() {
   return Limits::between(1, kMostOfAnything);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <string_view>
 
@@ -404,6 +405,7 @@ bool lends(const ModelSpec& model, std::int64_t layer) {
 }  // namespace
 
 BlockKind kind_of(const ModelSpec& model, std::int64_t layer) {
+  assert(layer >= 0 && layer < std::max<std::int64_t>(1, model.layers));
   const ExpertSpec& experts = model.experts;
   const auto at = [layer](const std::string& pattern) {
     return pattern[static_cast<std::size_t>(layer) % pattern.size()];

@@ -264,7 +264,7 @@ struct BlockKind {
   friend bool operator==(const BlockKind&, const BlockKind&) = default;
 };
 
-// REQUIRES: check(model) is empty, 0 <= layer < model.layers.
+// REQUIRES: 0 <= layer < model.layers. A model without layers, refused by check(), has a layer 0.
 BlockKind kind_of(const ModelSpec& model, std::int64_t layer);
 
 // Returns the kind of block that modules of multi-token prediction have: that of the last layer

@@ -1,5 +1,6 @@
 #include "workload/shared_block.h"
 
+#include <cassert>
 #include <iterator>
 #include <utility>
 
@@ -103,6 +104,7 @@ std::vector<LayerOp> mlp_ops(const Part& part, bool borrows) {
 }  // namespace
 
 std::vector<LayerOp> shared_block(const Part& part, const BlockKind& kind) {
+  assert(kind.mixer == Mixer::kShared);
   std::vector<LayerOp> ops = {norm_of_both(part)};
   std::vector<LayerOp> attention = attention_ops(part, kind);
   if (kind.borrows) borrow(ops);

@@ -1,5 +1,6 @@
 #include "workload/sparse_attention.h"
 
+#include <cassert>
 #include <string_view>
 
 namespace stepsim {
@@ -88,6 +89,7 @@ LayerOp scores(const Part& part) {
 }  // namespace
 
 LayerOp index_keys(const Part& part) {
+  assert(part.model.indexer.heads > 0);
   const IndexerSpec& indexer = part.model.indexer;
   LayerOp op = project_own(part, {.name = "index_key_projection",
                                   .inputs = part.hidden(),
@@ -100,6 +102,7 @@ LayerOp index_keys(const Part& part) {
 }
 
 std::vector<LayerOp> choose_tokens(const Part& part) {
+  assert(part.model.indexer.heads > 0);
   return {index_queries(part), scores(part)};
 }
 

@@ -4,35 +4,12 @@
 #include <cmath>
 #include <utility>
 
-#include "analysis/accuracy/predict_collectives.h"
-#include "analysis/accuracy/predict_kernels.h"
-#include "analysis/accuracy/predict_own_rows.h"
-#include "analysis/accuracy/predict_served_runs.h"
-#include "analysis/accuracy/predict_serving_kernels.h"
-#include "analysis/accuracy/predict_training_runs.h"
 #include "sim/run/simulate.h"
 
 namespace stepsim {
 namespace {
 
 constexpr const char* kAllSources = "all";
-
-struct Header {
-  TableKind kind;
-  std::vector<std::string_view> columns;  // every column that the kind may have
-};
-
-const std::vector<Header>& headers() {
-  static const std::vector<Header> kHeaders = {
-      {TableKind::kTrainingRuns, {"model", "chip", "chip_count", "global_batch", "step_time_s"}},
-      {TableKind::kCollectives, {"hardware", "op", "bytes", "ranks", "time_us"}},
-      {TableKind::kKernels, {"hardware", "op", "m", "n", "k", "time_us"}},
-      {TableKind::kServingCollectives,
-       {"chip", "table", "op", "kernel", "num_gpus", "message_elements", "latency_ms"}},
-      {TableKind::kServingKernels, {"chip", "table", "kernel", "dtype", "kv_dtype", "latency_ms"}},
-      {TableKind::kServedRuns, {"model", "chip", "chips", "framework", "isl", "osl"}}};
-  return kHeaders;
-}
 
 // Returns the smallest of the sorted values that at least `share` of them do not exceed (nearest
 // rank).
@@ -91,85 +68,9 @@ AccuracySummary sum_up(const SummaryKey& key, const std::vector<AccuracyRow>& ro
 
 }  // namespace
 
-std::string_view name_of(TableKind kind) {
-  switch (kind) {
-    case TableKind::kOwnKeys:
-      return "measured runs";
-    case TableKind::kCollectives:
-      return "collectives";
-    case TableKind::kKernels:
-      return "kernels";
-    case TableKind::kServingKernels:
-      return "serving kernels";
-    case TableKind::kServingCollectives:
-      return "serving collectives";
-    case TableKind::kServedRuns:
-      return "serving runs";
-    case TableKind::kTrainingRuns:
-      break;
-  }
-  return "training runs";
-}
-
-std::optional<TableKind> kind_of(const CsvTable& table) {
-  if (is_in_own_keys(table)) return TableKind::kOwnKeys;
-  for (const Header& header : headers()) {
-    if (std::ranges::all_of(header.columns,
-                            [&](std::string_view column) { return table.has(column); })) {
-      return header.kind;
-    }
-  }
-  return std::nullopt;
-}
-
-std::string missing_columns(const CsvTable& table) {
-  const auto present = [&](const Header& header) {
-    return std::ranges::count_if(header.columns,
-                                 [&](std::string_view column) { return table.has(column); });
-  };
-  const auto share = [&](const Header& header) {
-    return static_cast<double>(present(header)) / static_cast<double>(header.columns.size());
-  };
-  const Header& nearest = *std::ranges::max_element(headers(), {}, share);
-  if (present(nearest) == 0) return {};
-  std::string missing;
-  for (const std::string_view column : nearest.columns) {
-    if (!table.has(column)) missing += (missing.empty() ? "" : ", ") + std::string(column);
-  }
-  return "is nearest to a table of " + std::string(name_of(nearest.kind)) +
-         ", but lacks the columns: " + missing;
-}
-
-std::string accepted_headers() {
-  std::string text;
-  for (const Header& header : headers()) {
-    text += (text.empty() ? "" : "; ") + std::string(name_of(header.kind)) + ": ";
-    for (const std::string_view column : header.columns) {
-      text += (column == header.columns.front() ? "" : ", ") + std::string(column);
-    }
-  }
-  return text;
-}
-
-std::vector<AccuracyRow> predict(const CsvTable& table, const std::vector<Hardware>& hardware,
-                                 const PredictOptions& options) {
-  switch (*kind_of(table)) {
-    case TableKind::kOwnKeys:
-      return predict_own_rows(table, options);
-    case TableKind::kCollectives:
-      return predict_collectives(table, hardware, options);
-    case TableKind::kKernels:
-      return predict_kernels(table, hardware, options);
-    case TableKind::kServingCollectives:
-      return predict_serving_collectives(table, hardware, options);
-    case TableKind::kServingKernels:
-      return predict_serving_kernels(table, hardware, options);
-    case TableKind::kServedRuns:
-      return predict_served_runs(table, hardware, options);
-    case TableKind::kTrainingRuns:
-      break;
-  }
-  return predict_training_runs(table, hardware, options);
+std::string_view why_no_table() {
+  return "has no column that begins with measured.: docs/measured-tables.md has the columns, and "
+         "scripts/convert_tables.py converts tables of 0.1";
 }
 
 std::vector<AccuracySummary> summarise(const std::vector<AccuracyRow>& rows) {

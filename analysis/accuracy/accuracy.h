@@ -2,12 +2,11 @@
 // as it was run, and compared.
 //
 //   const CsvTable table = read_csv("collectives.csv");
-//   const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
+//   const std::vector<AccuracyRow> rows = predict(table, {});
 //   for (const AccuracySummary& line : summarise(rows)) ...
 //
-// There are several kinds of table, distinguished by their header (docs/accuracy.md lists the
-// columns): collectives, kernels, both of serving, serving runs, and training runs. A row that
-// cannot be simulated is kept, with the reason.
+// Tables are in the program's own keys (docs/measured-tables.md). A row that cannot be simulated is
+// kept, with the reason.
 
 #pragma once
 
@@ -19,34 +18,16 @@
 #include <vector>
 
 #include "experiment/uncertainty.h"
-#include "proto/catalog/measured_tables.h"
 #include "sim/base/csv_table.h"
 #include "sim/chips/chip_spec.h"
 
 namespace stepsim {
 
-enum class TableKind : std::uint8_t {
-  kOwnKeys,  // in the program's own keys: analysis/accuracy/run_rows.h
-  kCollectives,
-  kKernels,
-  kServingCollectives,
-  kServingKernels,
-  kServedRuns,
-  kTrainingRuns
-};
-std::string_view name_of(TableKind kind);  // "collectives", "kernels", "serving kernels", ...
+// Whether a table is one of measurements: it has a column that begins with `measured.`.
+bool is_measured_table(const CsvTable& table);
 
-// Returns nullopt if the header is none of these.
-std::optional<TableKind> kind_of(const CsvTable& table);
-std::string accepted_headers();
-
-// Returns a message for a table of no kind: the nearest kind and the columns that are missing for
-// it. Returns "" if the table has no column of any kind.
-std::string missing_columns(const CsvTable& table);
-
-// Returns the columns that tables of this kind don't have, quoted, each with the name that may have
-// been meant. They are mistakes of spelling more often than not. REQUIRES: kind_of(table).
-std::vector<std::string> unknown_columns(const CsvTable& table);
+// Returns what is wrong with another table.
+std::string_view why_no_table();
 
 struct AccuracyRow {
   std::string id;  // from the table, or "<file>:<line>"
@@ -62,7 +43,7 @@ struct AccuracyRow {
   std::string situation{};             // what makes the prediction uncertain
   std::optional<Interval> interval{};  // where 8 of 10 such figures would lie
   std::string implausible{};  // why the measurement can't be right; empty: it can, or nobody knows
-  std::string grade{};        // how much the source says: column `spec_grade`, "A" to "C"
+  std::string grade{};        // how much the source says: "A" to "C"
 
   // Returns predicted / measured - 1. REQUIRES: predicted.
   double relative_error() const { return *predicted / measured - 1; }
@@ -87,10 +68,9 @@ struct PredictOptions {
   std::function<bool()> is_ended{};
 };
 
-// Returns rows in the order of the table. A training run has one row per measured metric. REQUIRES:
-// kind_of(table).
-std::vector<AccuracyRow> predict(const CsvTable& table, const std::vector<Hardware>& hardware,
-                                 const PredictOptions& options);
+// Returns rows in the order of the table. A run has one row per measured metric. REQUIRES:
+// is_measured_table(table).
+std::vector<AccuracyRow> predict(const CsvTable& table, const PredictOptions& options);
 
 // AccuracySummary sums up one metric of one source, in order of appearance. Only rows with a
 // prediction and a plausible measurement count. Under-specified rows (grade C) have lines of their

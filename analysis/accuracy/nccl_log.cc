@@ -7,8 +7,10 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
+#include <span>
 #include <utility>
 
+#include "analysis/accuracy/row_fields.h"
 #include "sim/base/field_text.h"
 
 namespace stepsim {
@@ -277,32 +279,58 @@ class LogReader {
   bool only_in_place_ = false;
 };
 
+// What nccl-tests calls otherwise than tables do.
+using LogWord = std::pair<std::string_view, std::string_view>;
+constexpr std::array<LogWord, 3> kOpsOfLogs = {
+    {{"alltoall", "all_to_all"}, {"sendrecv", "send_receive"}, {"send_recv", "send_receive"}}};
+constexpr std::array<LogWord, 3> kTypesOfLogs = {
+    {{"half", "fp16"}, {"float", "fp32"}, {"bfloat16", "bf16"}}};
+
+std::string word_of_tables(std::span<const LogWord> words, const std::string& word) {
+  const auto found = std::ranges::find(words, word, &LogWord::first);
+  return found == words.end() ? word : std::string(found->second);
+}
+
 }  // namespace
 
 NcclLog read_nccl_log(std::string_view text) {
   return LogReader().read(text);
 }
 
+std::string cluster_of_ranks(const Hardware* hardware, std::int64_t nodes) {
+  if (hardware == nullptr || hardware->cluster.empty()) return {};
+  if (!hardware->cluster_has_sizes) return hardware->cluster;
+  return fmt::format("{}-{}", hardware->cluster, nodes * hardware->chips_per_node);
+}
+
 CsvTable table_of(const NcclLog& log, const std::string& path, const LogFacts& facts,
-                  std::vector<Problem>& problems) {
+                  const std::vector<Hardware>& hardware, std::vector<Problem>& problems) {
   CsvTable table{
       .file = std::filesystem::path(path).filename().string(),
-      .header = {"hardware", "nodes", "ranks", "op", "bytes", "time_us", "dtype", "library"}};
+      .header = {"cluster", "op", "ranks", "nodes", "bytes", "dtype", "measured.time", "said"}};
   std::set<std::string> missing;
-  const auto number = [](const std::optional<std::int64_t>& value) {
-    return value ? std::to_string(*value) : std::string();
-  };
+  const Hardware* const told = find_hardware(hardware, facts.hardware);
   for (const NcclRow& row : log.rows) {
-    const std::string op = row.op.empty() ? facts.op : row.op;
-    const std::string hardware = row.hardware.empty() ? facts.hardware : row.hardware;
+    std::string op = row.op.empty() ? facts.op : row.op;
+    std::ranges::replace(op, '-', '_');
     const auto ranks = row.ranks ? row.ranks : facts.ranks;
+    const std::int64_t nodes = row.nodes ? *row.nodes : facts.nodes.value_or(1);
+    const Hardware* const named = find_hardware(hardware, row.hardware);
+    const std::string cluster = !facts.cluster.empty()
+                                    ? facts.cluster
+                                    : cluster_of_ranks(named != nullptr ? named : told, nodes);
     if (op.empty()) missing.insert("names no test: --op says which, such as all_reduce");
-    if (hardware.empty()) missing.insert("names no devices: --hardware says which");
+    if (cluster.empty()) {
+      missing.insert(row.hardware.empty() ? "names no devices: --hardware says which"
+                                          : "ran on " + row.hardware +
+                                                ", of which the catalog has no cluster: "
+                                                "--hardware says which chip that is");
+    }
     if (!ranks) missing.insert("lists no ranks: --ranks says how many");
-    const auto nodes = row.nodes ? row.nodes : facts.nodes;
-    table.records.push_back({hardware, number(nodes.value_or(1)), number(ranks), op,
-                             std::to_string(row.bytes), fmt::format("{}", row.time_us()), row.type,
-                             "nccl-tests"});
+    table.records.push_back(
+        {cluster, word_of_tables(kOpsOfLogs, op), ranks ? std::to_string(*ranks) : "",
+         nodes == 1 ? "" : std::to_string(nodes), std::to_string(row.bytes),
+         word_of_tables(kTypesOfLogs, row.type), fmt::format("{}us", row.time_us()), "nccl-tests"});
     table.lines.push_back(row.line);
   }
   for (const std::string& message : missing) problems.push_back({path, message});

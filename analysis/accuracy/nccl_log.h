@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "proto/catalog/measured_tables.h"
 #include "sim/base/csv_table.h"
 #include "sim/base/error.h"
 
@@ -51,14 +52,19 @@ NcclLog read_nccl_log(std::string_view text);
 // LogFacts is what a log may not say; a person adds it.
 struct LogFacts {
   std::string op{};        // "all_reduce"
-  std::string hardware{};  // as tables of collectives call it
+  std::string hardware{};  // a chip of the catalog, or a name that tables use for one
   std::optional<std::int64_t> ranks{};
   std::optional<std::int64_t> nodes{};  // unset: as the log says, or 1
+  std::string cluster{};                // empty: the catalog's, of the hardware
 };
 
-// Returns the rows as a table of collectives (docs/accuracy.md), with the lines of the log. `facts`
-// fill in what it does not say. Adds a problem under `path` for what is still missing, once.
+// Returns the rows as a table of collectives (docs/measured-tables.md), with the lines of the log.
+// `facts` fill in what it does not say, or what `hardware` doesn't know. Adds a problem under
+// `path` for what is still missing, once.
 CsvTable table_of(const NcclLog& log, const std::string& path, const LogFacts& facts,
-                  std::vector<Problem>& problems);
+                  const std::vector<Hardware>& hardware, std::vector<Problem>& problems);
+
+// Returns the catalog's cluster of whole nodes of the hardware; empty: there is none.
+std::string cluster_of_ranks(const Hardware* hardware, std::int64_t nodes);
 
 }  // namespace stepsim

@@ -1,143 +1,258 @@
 #include "analysis/accuracy/predict_collectives.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
-#include <memory>
 #include <optional>
 #include <utility>
 
 #include "analysis/accuracy/row_fields.h"
+#include "analysis/accuracy/timed_rows.h"
 #include "experiment/build_cluster.h"
 #include "proto/load_experiment.h"
+#include "sim/base/field_text.h"
 #include "sim/base/quantity_text.h"
-#include "sim/collectives/choose_algorithm.h"
+#include "sim/base/suggestion.h"
+#include "sim/collectives/algorithm_table.h"
 #include "sim/collectives/direct_kernels.h"
-#include "sim/hardware/group_shape.h"
 #include "sim/program/program_builder.h"
 #include "sim/run/simulate.h"
 
 namespace stepsim {
 namespace {
 
-// Clusters builds each cluster of whole nodes once, for all rows that run on it.
-class Clusters {
- public:
-  explicit Clusters(std::string library) : library_(std::move(library)) {}
-
-  // Throws ConfigError.
-  const Cluster& get(const std::string& name) {
-    std::unique_ptr<Cluster>& cluster = built_[name];
-    if (!cluster) {
-      cluster = std::make_unique<Cluster>(build_cluster(load_cluster(name, library_)));
-    }
-    return *cluster;
-  }
-
- private:
-  std::string library_;
-  std::map<std::string, std::unique_ptr<Cluster>> built_;
-};
-
-using Measured = MeasuredCollective;
-
 constexpr std::int64_t kMostGroupRanks = 1 << 20;
 constexpr std::int64_t kMostGroupBytes = std::int64_t{1} << 44;
 
-const std::vector<std::pair<std::string_view, CollectiveOp>> kOps = {
+constexpr std::pair<std::string_view, CollectiveOp> kGroupOps[] = {
     {"all_reduce", CollectiveOp::kAllReduce},
     {"all_gather", CollectiveOp::kAllGather},
     {"reduce_scatter", CollectiveOp::kReduceScatter},
-    {"alltoall", CollectiveOp::kAllToAll},
     {"all_to_all", CollectiveOp::kAllToAll},
     {"broadcast", CollectiveOp::kBroadcast},
     {"reduce", CollectiveOp::kReduce},
     {"gather", CollectiveOp::kGather},
     {"scatter", CollectiveOp::kScatter},
-    {"send_receive", CollectiveOp::kSendReceive},
-    {"send_recv", CollectiveOp::kSendReceive},
-    {"sendrecv", CollectiveOp::kSendReceive}};
+    {"send_receive", CollectiveOp::kSendReceive}};
 
-// Reads a size with or without a unit; nullopt if the field is neither.
-std::optional<std::int64_t> read_bytes(const CsvTable& table, std::size_t record) {
-  const std::optional<Bytes> bytes = parse_bytes(table.at(record, "bytes"));
-  if (!bytes) return std::nullopt;
-  return bytes->value();
+// Half of an exchange of tokens with experts.
+struct ExchangeOp {
+  std::string_view name;
+  const char* metric;
+  std::optional<TokenExchange> CommunicationLibrary::*few;
+  std::optional<BulkExchange> CommunicationLibrary::*bulk;  // instead
+};
+constexpr ExchangeOp kExchangeOps[] = {
+    {"dispatch", "dispatch_s", &CommunicationLibrary::dispatch, nullptr},
+    {"combine", "combine_s", &CommunicationLibrary::combine, nullptr},
+    {"bulk_dispatch", "dispatch_s", nullptr, &CommunicationLibrary::bulk_dispatch},
+    {"bulk_combine", "combine_s", nullptr, &CommunicationLibrary::bulk_combine}};
+
+const ExchangeOp* exchange_of(std::string_view op) {
+  const auto* const found = std::ranges::find(kExchangeOps, op, &ExchangeOp::name);
+  return found == std::end(kExchangeOps) ? nullptr : found;
 }
 
-// Returns why the row's op is none; "" if it is.
-std::string read_op(const CsvTable& table, std::size_t record, Measured& measured) {
-  std::string op(table.at(record, "op"));
-  std::ranges::replace(op, '-', '_');
-  const auto found =
-      std::ranges::find(kOps, op, [](const auto& known) { return std::string(known.first); });
-  if (found == kOps.end()) return "op \"" + op + "\" is no collective of stepsim";
-  measured.op = found->second;
+std::string no_such_collective(std::string_view op) {
+  std::vector<std::string> names;
+  for (const auto& known : kGroupOps) names.emplace_back(known.first);
+  for (const ExchangeOp& known : kExchangeOps) names.emplace_back(known.name);
+  return fmt::format("op: must be {}, is \"{}\"{}", either_of(names), shortened(op),
+                     did_you_mean(std::string(op), names));
+}
+
+std::string read_group_op(std::string_view op, CollectiveOp& read) {
+  const auto* const found =
+      std::ranges::find(kGroupOps, op, &std::pair<std::string_view, CollectiveOp>::first);
+  if (found == std::end(kGroupOps)) return no_such_collective(op);
+  read = found->second;
   return {};
+}
+
+std::string read_algorithm(std::string_view name, AlgorithmChoice& algorithm) {
+  if (name.empty() || name == "auto") return {};
+  const auto found = std::ranges::find(algorithm_table(), name, &AlgorithmRow::name);
+  if (found == algorithm_table().end()) {
+    return "algorithm: there is none called " + shortened(name);
+  }
+  algorithm = found->choice;
+  return {};
+}
+
+// The tokens of an exchange, and on how many units a kernel for many of them runs.
+struct Exchange {
+  ExchangedTokens sent{};
+  std::int64_t units = 20;  // DeepEP's
+  std::string problem{};
+};
+
+Exchange read_exchange(const CsvTable& table, std::size_t record, const ExchangeOp& op) {
+  constexpr std::int64_t kMost = 1 << 24;
+  Exchange exchange;
+  for (const char* const column : {"nodes", "bytes", "dtype", "algorithm"}) {
+    if (table.at(record, column).empty()) continue;
+    exchange.problem = fmt::format("{}: must be empty, shape says what is sent in a node", column);
+    return exchange;
+  }
+  std::vector<std::string> keys = {"tokens", "hidden", "top_k", "experts"};
+  if (op.bulk != nullptr) keys.emplace_back("units");
+  Shape shape(table.at(record, "shape"), keys);
+  const std::int64_t hidden = shape.count("hidden");
+  exchange.sent = {.tokens = shape.count("tokens"),
+                   .top_k = shape.count("top_k"),
+                   .experts = shape.count("experts"),
+                   .chips = table.integer(record, "ranks").value_or(0)};
+  exchange.units = shape.count("units", exchange.units);
+  for (const std::int64_t size :
+       {hidden, exchange.sent.tokens, exchange.sent.top_k, exchange.sent.experts, exchange.units}) {
+    if (size > kMost) shape.fail("sizes must be at most 2^24");
+  }
+  const bool combines =
+      op.few == &CommunicationLibrary::combine || op.bulk == &CommunicationLibrary::bulk_combine;
+  exchange.sent.token_bytes = Bytes(combines ? 2 * hidden : hidden + hidden / 128 * 4 + 16);
+  exchange.problem = shape.problem();
+  if (exchange.sent.chips < 2 || exchange.sent.chips > kMostGroupRanks) {
+    exchange.problem = "ranks: must be 2 to 1048576";
+  }
+  return exchange;
+}
+
+std::string read_group_sizes(const CsvTable& table, std::size_t record,
+                             MeasuredCollective& measured) {
+  const std::string_view bytes = table.at(record, "bytes");
+  const std::string_view nodes = table.at(record, "nodes");
+  measured.bytes = parse_bytes(bytes).value_or(Bytes(0)).value();
+  measured.ranks = table.integer(record, "ranks").value_or(0);
+  if (!nodes.empty()) measured.nodes = table.integer(record, "nodes").value_or(0);
+  if (measured.bytes <= 0 || measured.bytes > kMostGroupBytes) {
+    return fmt::format("bytes: must be a size above 0, at most 16 TiB, is \"{}\"",
+                       shortened(bytes));
+  }
+  if (measured.ranks < 2 || measured.ranks > kMostGroupRanks) {
+    return fmt::format("ranks: must be 2 to {}, is \"{}\"", kMostGroupRanks,
+                       shortened(table.at(record, "ranks")));
+  }
+  if (measured.nodes < 1 || measured.ranks % measured.nodes != 0) {
+    return fmt::format("nodes: must divide the ranks, is \"{}\"", shortened(nodes));
+  }
+  if (!table.at(record, "shape").empty()) return "shape: is of dispatch and combine alone";
+  return {};
+}
+
+// A cluster that rows name, with a library.
+struct LibraryOnCluster {
+  ClusterSpec spec;
+  Cluster cluster;
+};
+
+// Builds each cluster once, for all rows that run on it.
+class ClustersOfRows {
+ public:
+  // Throws ConfigError.
+  const LibraryOnCluster& get(const std::string& name, const std::string& library) {
+    const auto found = built_.find({name, library});
+    if (found != built_.end()) return found->second;
+    ClusterSpec spec = load_cluster(name, library);
+    Cluster cluster = build_cluster(spec);
+    return built_
+        .emplace(std::pair(name, library), LibraryOnCluster{std::move(spec), std::move(cluster)})
+        .first->second;
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, LibraryOnCluster> built_;
+};
+
+void predict_message(const MeasuredCollective& measured, const LibraryOnCluster& on,
+                     AccuracyRow& row) {
+  row.skipped = misfit_of(measured, on.cluster.places);
+  if (!row.skipped.empty()) return;
+  const auto& kernel = on.spec.library.direct_all_reduce;
+  if (kernel && measured.op == CollectiveOp::kAllReduce && measured.nodes == 1 &&
+      measured.algorithm == AlgorithmChoice::kAuto) {
+    const auto time = time_of_all_reduce(*kernel, measured.ranks, Bytes(measured.bytes));
+    if (time) row.predicted = to_seconds(*time);
+  }
+  if (row.predicted) return;
+  const OpGraph graph = graph_of(measured, on.cluster.places);
+  row.predicted = to_seconds(simulate(graph, on.cluster, {}).end.since_start);
+}
+
+void predict_exchange(const ExchangeOp& op, Exchange exchange, const LibraryOnCluster& on,
+                      AccuracyRow& row) {
+  const CommunicationLibrary& library = on.spec.library;
+  if (exchange.sent.chips > std::int64_t{chips_per_node(on.cluster.places)}) {
+    row.skipped = "ranks: are more than the chips of a node, in which these kernels run";
+    return;
+  }
+  exchange.sent.units = std::max<std::int64_t>(1, on.spec.chip.communication.units);
+  if (op.bulk != nullptr && library.*op.bulk) {
+    BulkExchange kernel = *(library.*op.bulk);
+    kernel.units = exchange.units;
+    row.predicted = to_seconds(time_of_exchange(kernel, exchange.sent));
+  } else if (op.few != nullptr && library.*op.few) {
+    row.predicted = to_seconds(time_of_exchange(*(library.*op.few), exchange.sent));
+  } else {
+    row.skipped = library.name + " has no such kernel";
+  }
+}
+
+void predict_collective(const CsvTable& table, std::size_t record, const std::string& library,
+                        ClustersOfRows& clusters, AccuracyRow& row) {
+  const ExchangeOp* const op = exchange_of(table.at(record, "op"));
+  MeasuredCollective measured;
+  Exchange exchange;
+  if (op != nullptr) {
+    row.metric = op->metric;
+    exchange = read_exchange(table, record, *op);
+    row.skipped = exchange.problem;
+  } else {
+    row.skipped = read_collective(table, record, measured);
+  }
+  if (!row.skipped.empty()) return;
+  try {
+    const LibraryOnCluster& on = clusters.get(row.chip, library);
+    row.chip = on.spec.chip.name;
+    if (op != nullptr) {
+      predict_exchange(*op, exchange, on, row);
+    } else {
+      predict_message(measured, on, row);
+    }
+  } catch (const ConfigError& error) {
+    row.skipped = first_line(error.problems());
+  }
 }
 
 }  // namespace
 
 std::string read_collective(const CsvTable& table, std::size_t record,
                             MeasuredCollective& measured) {
-  if (std::string problem = read_op(table, record, measured); !problem.empty()) return problem;
-  measured.bytes = read_bytes(table, record).value_or(0);
-  measured.ranks = table.integer(record, "ranks").value_or(0);
-  measured.nodes = table.integer(record, "nodes").value_or(1);
-  if (measured.bytes <= 0) return no_value(table, record, "bytes", "a size above 0");
-  if (measured.ranks < 2) return no_value(table, record, "ranks", "2 or more");
-  if (measured.bytes > kMostGroupBytes) return "bytes must be at most 16 TiB";
-  if (measured.ranks > kMostGroupRanks) {
-    return "ranks must be at most " + std::to_string(kMostGroupRanks);
-  }
-  if (measured.nodes < 1) return no_value(table, record, "nodes", "1 or more");
-  if (measured.ranks % measured.nodes != 0) return "ranks do not divide into nodes";
-  const std::string type(table.at(record, "dtype"));
-  if (!read_data_type(type, measured.type)) return "no such data type: " + type;
+  std::string problem = read_group_op(table.at(record, "op"), measured.op);
+  if (problem.empty()) problem = read_group_sizes(table, record, measured);
+  if (problem.empty()) problem = read_type("dtype", table.at(record, "dtype"), measured.type);
+  if (problem.empty()) problem = read_algorithm(table.at(record, "algorithm"), measured.algorithm);
   measured.bytes -= measured.bytes % size_of(measured.type).value();
-  const std::string_view algorithm = table.at(record, "algo");
-  // Tables name the algorithm within a remark: "NVLS off (Ring)", "Ring at 4 nodes".
-  if (algorithm.find("Ring") != std::string_view::npos && measured.nodes == 1) {
-    measured.algorithm = AlgorithmChoice::kRing;
+  return problem;
+}
+
+bool is_exchange(std::string_view op) {
+  return exchange_of(op) != nullptr;
+}
+
+std::string misfit_of(const MeasuredCollective& measured, const Places& places) {
+  const auto chips = static_cast<std::int64_t>(places.chips.size());
+  if (measured.nodes == 1) return measured.ranks <= chips ? "" : "ranks: are more than the chips";
+  const std::int64_t of_node = chips_per_node(places);
+  if (measured.ranks / measured.nodes > of_node || measured.nodes * of_node > chips) {
+    return fmt::format("nodes: {} ranks in {} nodes are more than {} chips, {} a node, hold",
+                       measured.ranks, measured.nodes, chips, of_node);
   }
   return {};
 }
 
-namespace {
-
-// The same of a table of serving.
-std::string read_serving_row(const CsvTable& table, std::size_t record, Measured& measured) {
-  if (std::string problem = read_op(table, record, measured); !problem.empty()) return problem;
-  measured.ranks = table.integer(record, "num_gpus").value_or(0);
-  measured.nodes = table.integer(record, "nodes").value_or(1);
-  const std::int64_t elements = table.integer(record, "message_elements").value_or(0);
-  const std::string type(table.at(record, "dtype"));
-  if (!read_data_type(type, measured.type)) return "no such data type: " + type;
-  const std::int64_t size = size_of(measured.type).value();
-  if (elements <= 0) return no_value(table, record, "message_elements", "above 0");
-  if (elements > kMostGroupBytes / size) return "message_elements are more than 16 TiB";
-  measured.bytes = elements * size;
-  if (measured.ranks < 2 || measured.ranks > kMostGroupRanks) {
-    return no_value(table, record, "num_gpus", "2 to " + std::to_string(kMostGroupRanks));
-  }
-  if (measured.nodes < 1) return no_value(table, record, "nodes", "1 or more");
-  return measured.ranks % measured.nodes == 0 ? "" : "num_gpus do not divide into nodes";
-}
-
-// Returns the library of the catalog, but for its generation of chips, whose kernels a row of
-// serving times; "" for NCCL, nullopt if there is none.
-std::optional<std::string> library_of(std::string_view table, std::string_view kernel) {
-  if (table == "nccl") return "";
-  if (table.starts_with("wideep_deepep_") || kernel.starts_with("SGLang")) return "sglang-0.5-";
-  if (kernel.starts_with("vLLM")) return "vllm-0.24-";
-  if (kernel.starts_with("TRTLLM")) return "trtllm-1.3-";
-  return std::nullopt;
-}
-
-}  // namespace
-
-OpGraph graph_of(const MeasuredCollective& measured, std::int64_t chips_per_node) {
+OpGraph graph_of(const MeasuredCollective& measured, const Places& places) {
   OpGraph graph;
   graph.path_labels = {"compute"};
   graph.collective_works.push_back({.communicator = CommunicatorId(0),
@@ -153,8 +268,9 @@ OpGraph graph_of(const MeasuredCollective& measured, std::int64_t chips_per_node
   graph.programs.push_back(std::move(builder).build());
   Communicator all{.name = "group", .groups = {{}}, .seat_of = {}};
   const std::int64_t of_node = measured.ranks / measured.nodes;
+  const std::int64_t stride = measured.nodes == 1 ? of_node : chips_per_node(places);
   for (std::int64_t rank = 0; rank < measured.ranks; ++rank) {
-    const std::int64_t chip = rank / of_node * chips_per_node + rank % of_node;
+    const std::int64_t chip = rank / of_node * stride + rank % of_node;
     graph.ranks.push_back({.program = ProgramId(0), .chip = static_cast<std::uint32_t>(chip)});
     all.groups[0].emplace_back(static_cast<std::uint32_t>(rank));
     all.seat_of.push_back({0, static_cast<std::uint32_t>(rank)});
@@ -163,299 +279,24 @@ OpGraph graph_of(const MeasuredCollective& measured, std::int64_t chips_per_node
   return graph;
 }
 
-namespace {
-
-// Returns the time in seconds, or nullopt with the reason in `row`.
-std::optional<double> simulate_row(const Measured& measured, const Hardware* entry,
-                                   Clusters& clusters, AccuracyRow& row) {
-  if (entry == nullptr || entry->cluster.empty()) {
-    row.skipped = "the catalog has no cluster for this hardware";
-    return std::nullopt;
-  }
-  if (measured.ranks / measured.nodes > entry->chips_per_node) {
-    row.skipped = "more ranks a node than " + entry->cluster + " has chips";
-    return std::nullopt;
-  }
-  try {
-    const Cluster& cluster =
-        clusters.get(cluster_of(*entry, measured.nodes * entry->chips_per_node));
-    const OpGraph graph = graph_of(measured, entry->chips_per_node);
-    return to_seconds(simulate(graph, cluster, {}).end.since_start);
-  } catch (const ConfigError& error) {
-    row.skipped = error.problems().front().field + ": " + error.problems().front().message;
-  }
-  return std::nullopt;
+AccuracyRow begin_collective_row(const CsvTable& table, std::size_t record) {
+  return begin_timed_row(
+      table, record, std::string(table.at(record, "cluster")),
+      {"cluster", "library", "op", "ranks", "nodes", "bytes", "dtype", "algorithm", "shape"});
 }
 
-// Libraries of serving on the chips of clusters, each loaded once.
-class ServingLibraries {
- public:
-  // `name`: without the generation of chips, which is the last word of the cluster's own library.
-  // Throws ConfigError.
-  const ClusterSpec& get(const std::string& cluster, const std::string& name) {
-    const auto [found, fresh] = loaded_.try_emplace({cluster, name});
-    if (!fresh) return found->second;
-    try {
-      const std::string own = load_cluster(cluster, "").library.name;
-      found->second = load_cluster(cluster, name + own.substr(own.rfind('-') + 1));
-    } catch (...) {
-      loaded_.erase(found);
-      throw;
-    }
-    return found->second;
-  }
-
- private:
-  std::map<std::pair<std::string, std::string>, ClusterSpec> loaded_;
-};
-
-// The units that DeepEP's normal kernels of a row run on. Where no column says so, a shape with six
-// rows ran on 4, 8, .. 24 of them in this order, as aiconfigurator measures it (their times fall in
-// that proportion), and one with a single row on DeepEP's 20.
-class BulkUnits {
- public:
-  static constexpr std::size_t kSteps = 6;
-  static constexpr std::int64_t kOfStep = 4;
-
-  explicit BulkUnits(const CsvTable& table) : table_(table) {
-    for (std::size_t record = 0; record < table.records.size(); ++record) {
-      if (table.at(record, "table") == "wideep_deepep_normal") {
-        rows_[shape_of(record)].push_back(record);
-      }
-    }
-  }
-
-  // Returns nullopt with the reason in `row` if it can't be told.
-  std::optional<std::int64_t> get(std::size_t record, AccuracyRow& row) const {
-    if (!table_.at(record, "sms").empty()) {
-      const std::optional<std::int64_t> units = table_.integer(record, "sms");
-      if (units && *units >= 1) return units;
-      row.skipped = no_value(table_, record, "sms", "1 or more");
-      return std::nullopt;
-    }
-    const std::vector<std::size_t>& alike = rows_.at(shape_of(record));
-    if (alike.size() == kSteps) {
-      const auto before = std::ranges::lower_bound(alike, record) - alike.begin();
-      return kOfStep * (before + 1);
-    }
-    if (alike.size() == 1) {
-      row.assumed.emplace_back("sms: 20");
-      return 20;
-    }
-    row.skipped = "DeepEP's normal kernels run on a number of units (sms) that is not given";
-    return std::nullopt;
-  }
-
- private:
-  std::string shape_of(std::size_t record) const {
-    std::string shape;
-    for (const char* column :
-         {"chip", "framework", "version", "nodes", "tokens", "hidden", "topk", "experts"}) {
-      shape += table_.at(record, column);
-      shape += ',';
-    }
-    return shape;
-  }
-
-  const CsvTable& table_;
-  std::map<std::string, std::vector<std::size_t>> rows_;  // by shape, rising
-};
-
-// What rows of a table of serving need.
-struct ServingTable {
-  const CsvTable& table;
-  const std::vector<Hardware>& hardware;
-  Clusters clusters;
-  ServingLibraries libraries{};
-  BulkUnits bulk_units{table};
-};
-
-std::optional<double> time_in(const CsvTable& table, std::size_t record, std::string_view column,
-                              double unit, AccuracyRow& row) {
-  const std::optional<double> time = table.number(record, column);
-  if (time && *time > 0) return *time * unit;
-  row.skipped = "no time was measured";
-  return std::nullopt;
-}
-
-// Calls predict(); what the catalog lacks is the reason for skipping the row.
-template <typename Predict>
-void predict_or_skip(AccuracyRow& row, const Predict& predict) {
-  try {
-    predict();
-  } catch (const ConfigError& error) {
-    row.skipped = error.problems().front().field + ": " + error.problems().front().message;
-  }
-}
-
-// Predicts a collective of NCCL or an all-reduce of `library`.
-void predict_message(ServingTable& serving, std::size_t record, const std::string& library,
-                     AccuracyRow& row) {
-  const CsvTable& table = serving.table;
-  const std::optional<double> measured_s = time_in(table, record, "latency_ms", 1e-3, row);
-  if (!measured_s) return;
-  row.measured = *measured_s;
-  Measured measured;
-  row.skipped = read_serving_row(table, record, measured);
-  if (!row.skipped.empty()) return;
-  const Hardware* entry = find_hardware(serving.hardware, table.at(record, "chip"));
-  const bool direct = !library.empty() && entry != nullptr && !entry->cluster.empty() &&
-                      measured.op == CollectiveOp::kAllReduce && measured.nodes == 1;
-  if (direct) {
-    const ClusterSpec& spec =
-        serving.libraries.get(cluster_of(*entry, entry->chips_per_node), library);
-    const auto& kernel = spec.library.direct_all_reduce;
-    const auto time =
-        kernel ? time_of_all_reduce(*kernel, measured.ranks, Bytes(measured.bytes)) : std::nullopt;
-    if (time) row.predicted = to_seconds(*time);
-  }
-  if (!row.predicted) row.predicted = simulate_row(measured, entry, serving.clusters, row);
-}
-
-// One half of DeepEP's exchange.
-struct DeepEpHalf {
-  const char* column;
-  const char* metric;
-  std::optional<TokenExchange> CommunicationLibrary::*few;  // low latency
-  std::optional<BulkExchange> CommunicationLibrary::*bulk;  // normal
-  Bytes token_bytes{};                                      // of a copy
-};
-
-// `bulk_units`: that a normal kernel runs on; 0: a kernel of low latency.
-void predict_half(ServingTable& serving, std::size_t record, const std::string& library,
-                  const DeepEpHalf& half, std::int64_t bulk_units, AccuracyRow& row) {
-  const CsvTable& table = serving.table;
-  const Hardware* entry = find_hardware(serving.hardware, table.at(record, "chip"));
-  if (entry == nullptr || entry->cluster.empty()) {
-    row.skipped = "the catalog has no cluster for this hardware";
-    return;
-  }
-  if (bulk_units > 0 && table.integer(record, "nodes").value_or(1) > 1) {
-    row.skipped = "DeepEP's normal kernels over several nodes have no closed form";
-    return;
-  }
-  const ClusterSpec& spec =
-      serving.libraries.get(cluster_of(*entry, entry->chips_per_node), library);
-  const ExchangedTokens sent{.tokens = table.integer(record, "tokens").value_or(0),
-                             .top_k = table.integer(record, "topk").value_or(0),
-                             .experts = table.integer(record, "experts").value_or(0),
-                             .token_bytes = half.token_bytes,
-                             .units = std::max<std::int64_t>(1, spec.chip.communication.units),
-                             .chips = entry->chips_per_node};
-  constexpr std::int64_t kMost = 1 << 24;
-  const auto within = [](std::int64_t size) { return size >= 1 && size <= kMost; };
-  if (!within(sent.tokens) || !within(sent.top_k) || !within(sent.experts) ||
-      half.token_bytes <= Bytes(0)) {
-    row.skipped = "tokens, topk, experts and hidden must be 1 to 2^24";
-    return;
-  }
-  if (bulk_units > 0 && spec.library.*half.bulk) {
-    BulkExchange kernel = *(spec.library.*half.bulk);
-    kernel.units = bulk_units;
-    row.predicted = to_seconds(time_of_exchange(kernel, sent));
-  } else if (bulk_units == 0 && spec.library.*half.few) {
-    row.predicted = to_seconds(time_of_exchange(*(spec.library.*half.few), sent));
-  } else {
-    row.skipped = spec.library.name + " has no such kernel";
-  }
-}
-
-// Appends the two rows of a record of DeepEP.
-void predict_exchange(ServingTable& serving, std::size_t record, const std::string& library,
-                      const AccuracyRow& start, std::vector<AccuracyRow>& rows) {
-  const std::int64_t hidden = std::clamp<std::int64_t>(
-      serving.table.integer(record, "hidden").value_or(0), 0, std::int64_t{1} << 24);
-  const std::int64_t scales = hidden > 0 ? hidden / 128 * 4 + 16 : 0;
-  using Library = CommunicationLibrary;
-  for (const DeepEpHalf& half : {DeepEpHalf{"dispatch_us", "dispatch_s", &Library::dispatch,
-                                            &Library::bulk_dispatch, Bytes(hidden + scales)},
-                                 DeepEpHalf{"combine_us", "combine_s", &Library::combine,
-                                            &Library::bulk_combine, Bytes(2 * hidden)}}) {
-    AccuracyRow row = start;
-    row.metric = half.metric;
-    const auto time = time_in(serving.table, record, half.column, 1e-6, row);
-    std::optional<std::int64_t> bulk_units = 0;
-    if (time && serving.table.at(record, "table") == "wideep_deepep_normal") {
-      bulk_units = serving.bulk_units.get(record, row);
-    }
-    if (time && bulk_units) {
-      row.measured = *time;
-      predict_or_skip(row, [&] { predict_half(serving, record, library, half, *bulk_units, row); });
-    }
-    rows.push_back(std::move(row));
-  }
-}
-
-// Returns why the record isn't predicted; "" if it is.
-std::string left_out(const CsvTable& table, std::size_t record) {
-  const std::string_view kind = table.at(record, "table");
-  const std::string_view kernel = table.at(record, "kernel");
-  if (kernel.ends_with("_eager")) return "an eager call waits for the host";
-  if (!library_of(kind, kernel)) return "no library has kernels of " + std::string(kernel);
-  return {};
-}
-
-void predict_serving_record(ServingTable& serving, std::size_t record,
-                            std::vector<AccuracyRow>& rows) {
-  const CsvTable& table = serving.table;
-  AccuracyRow row = start_row(table, record, serving.hardware, "chip", "time_s");
-  const std::string kind(table.at(record, "table"));
-  const std::string_view kernel = table.at(record, "kernel");
-  row.source_id = kind + " " + std::string(kernel) + " " + row.chip;
-  row.skipped = left_out(table, record);
-  if (row.skipped.empty() && kind.starts_with("wideep_deepep_")) {
-    return predict_exchange(serving, record, *library_of(kind, kernel), row, rows);
-  }
-  if (row.skipped.empty()) {
-    predict_or_skip(row, [&] { predict_message(serving, record, *library_of(kind, kernel), row); });
-  }
-  rows.push_back(std::move(row));
-}
-
-}  // namespace
-
-std::vector<AccuracyRow> predict_collectives(const CsvTable& table,
-                                             const std::vector<Hardware>& hardware,
-                                             const PredictOptions& options) {
+std::vector<AccuracyRow> predict_collectives(const CsvTable& table, const PredictOptions& options) {
   std::vector<AccuracyRow> rows;
-  Clusters clusters(options.library);
+  ClustersOfRows clusters;
   for (std::size_t record = 0; record < table.records.size(); ++record) {
     report(options, record, table.records.size());
-    AccuracyRow row = start_row(table, record, hardware, "hardware", "time_s");
+    rows.push_back(begin_collective_row(table, record));
     if (is_ended(options)) {
-      row.skipped = kInterrupted;
-      rows.push_back(std::move(row));
-      continue;
-    }
-    const std::optional<double> microseconds = table.number(record, "time_us");
-    if (!microseconds || *microseconds <= 0) {
-      row.skipped = table.at(record, "time_us").empty()
-                        ? "no time was measured"
-                        : no_value(table, record, "time_us", "above 0");
-    } else {
-      row.measured = *microseconds * 1e-6;
-      Measured measured;
-      row.skipped = read_collective(table, record, measured);
-      const Hardware* entry = find_hardware(hardware, table.at(record, "hardware"));
-      if (row.skipped.empty()) row.predicted = simulate_row(measured, entry, clusters, row);
-    }
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-std::vector<AccuracyRow> predict_serving_collectives(const CsvTable& table,
-                                                     const std::vector<Hardware>& hardware,
-                                                     const PredictOptions& options) {
-  std::vector<AccuracyRow> rows;
-  ServingTable serving{.table = table, .hardware = hardware, .clusters = Clusters(options.library)};
-  for (std::size_t record = 0; record < table.records.size(); ++record) {
-    report(options, record, table.records.size());
-    if (is_ended(options)) {
-      rows.push_back(start_row(table, record, hardware, "chip", "time_s"));
       rows.back().skipped = kInterrupted;
-    } else {
-      predict_serving_record(serving, record, rows);
+    } else if (rows.back().skipped.empty()) {
+      const std::string own(table.at(record, "library"));
+      predict_collective(table, record, options.library.empty() ? own : options.library, clusters,
+                         rows.back());
     }
   }
   return rows;

@@ -1,6 +1,15 @@
-// Measured collectives: each row runs as with `stepsim collective`, on the cluster that its
-// hardware stands for. Columns: hardware, nodes, ranks, ranks_per_node, op, bytes (as in
-// nccl-tests), time_us, dtype, algo (Ring or empty), source or source_id.
+// Rows of measured collectives (docs/measured-tables.md): each runs as with `stepsim collective`,
+// on the first chips of its cluster, or of each of its nodes.
+//
+// Libraries of serving have kernels of their own (sim/collectives/direct_kernels.h). An all-reduce
+// that such a library's kernel is for takes its closed form; larger ones are simulated. Halves of
+// an exchange of tokens with experts among the chips of a node always take one:
+//
+//   dispatch, combine            kernels of low latency
+//   bulk_dispatch, bulk_combine  those for many tokens, on some of a chip's units
+//
+// As DeepEP is measured, a dispatch sends fp8 with a scale for each 128 values, a combine bf16.
+// Their metrics are dispatch_s and combine_s.
 
 #pragma once
 
@@ -12,6 +21,7 @@
 #include "sim/chips/kernel.h"
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/collectives/collective.h"
+#include "sim/network/places.h"
 #include "sim/program/op_graph.h"
 
 namespace stepsim {
@@ -22,33 +32,27 @@ struct MeasuredCollective {
   AlgorithmChoice algorithm = AlgorithmChoice::kAuto;
   std::int64_t bytes = 0;
   std::int64_t ranks = 0;
-  std::int64_t nodes = 1;
+  std::int64_t nodes = 1;  // that hold equally many; 1: the ranks are the first chips
 };
 
 // Returns why the row cannot run; "" if it can.
 std::string read_collective(const CsvTable& table, std::size_t record,
                             MeasuredCollective& measured);
 
+// Whether the row is half of an exchange with experts, which read_collective() doesn't read.
+bool is_exchange(std::string_view op);
+
+// Returns why the cluster has no such ranks; "" if it has them.
+std::string misfit_of(const MeasuredCollective& measured, const Places& places);
+
 // Returns a graph in which every rank runs one op of one communicator. The ranks are the first
-// chips of each node, equally many in each.
-OpGraph graph_of(const MeasuredCollective& measured, std::int64_t chips_per_node);
+// chips of each node, equally many in each. REQUIRES: misfit_of() is "".
+OpGraph graph_of(const MeasuredCollective& measured, const Places& places);
 
-std::vector<AccuracyRow> predict_collectives(const CsvTable& table,
-                                             const std::vector<Hardware>& hardware,
-                                             const PredictOptions& options);
+// Returns the row without a prediction, skipped if it has other cells than collectives have or no
+// time.
+AccuracyRow begin_collective_row(const CsvTable& table, std::size_t record);
 
-// Measured collectives of serving: NCCL's run likewise; all-reduces of vLLM, SGLang and
-// TensorRT-LLM and the dispatch and combine of DeepEP in a node take what a library of the catalog
-// says (sim/collectives/direct_kernels.h), all-reduces beyond its limit what NCCL's take.
-// Columns: chip, table, op, kernel, dtype, num_gpus, nodes, message_elements, latency_ms, or
-// tokens, hidden, topk, experts, sms, dispatch_us, combine_us; those of
-// ai-dynamo/aiconfigurator@095f58a5. DeepEP runs on all chips of a node there; its dispatch sends
-// fp8 with a scale for each 128 values, its combine bf16. A row of DeepEP gives two, of metrics
-// dispatch_s and combine_s. Its normal kernels run on `sms` units; where that is not given, six
-// rows of one shape are of 4, 8, .. 24 units in this order, and a single one of 20, DeepEP's
-// default. Skipped are eager calls, which wait for the host.
-std::vector<AccuracyRow> predict_serving_collectives(const CsvTable& table,
-                                                     const std::vector<Hardware>& hardware,
-                                                     const PredictOptions& options);
+std::vector<AccuracyRow> predict_collectives(const CsvTable& table, const PredictOptions& options);
 
 }  // namespace stepsim

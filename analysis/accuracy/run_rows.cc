@@ -82,25 +82,47 @@ class RunRowReading {
 
   std::string placed(const std::string& name) const {
     const std::filesystem::path path(name);
-    const bool is_file = looks_like_file(name) && path.is_relative();
+    const bool is_file = ends_like_file(name) && path.is_relative();
     return is_file ? (std::filesystem::path(table_.folder) / path).string() : name;
   }
 
+  // Reads a cell that is no path of --set. Returns false if it is one.
+  bool read_named(std::string_view column, const std::string& text) {
+    struct Cell {
+      std::string_view name;
+      std::string* value;
+      bool may_be_file = false;
+    };
+    ServedCells& served = row_.served;
+    const Cell cells[] = {{"model", &row_.source.model, true},
+                          {"cluster", &row_.source.cluster, true},
+                          {"chip", &row_.source.chip, true},
+                          {"library", &row_.source.library, true},
+                          {"software", &row_.software, true},
+                          {"engine", &served.engine},
+                          {"requests", &served.requests},
+                          {"replicas", &served.replicas},
+                          {"prefill", &served.prefill},
+                          {"decode", &served.decode},
+                          {"chips", &served.chips}};
+    const auto* const found = std::ranges::find(cells, column, &Cell::name);
+    if (found == std::end(cells)) return false;
+    *found->value = found->may_be_file ? placed(text) : text;
+    return true;
+  }
+
   void read_cell(const std::string& column, const std::string& text) {
-    if (column == "model") {
-      row_.source.model = placed(text);
-    } else if (column == "cluster") {
-      row_.source.cluster = placed(text);
-    } else if (column == "software") {
-      add_key("software=" + placed(text));
-    } else if (column == "engine") {
-      row_.engine = text;
-    } else if (column == "requests") {
-      row_.requests = text;
-    } else if (const auto dot = column.find('.'); dot == std::string::npos) {
+    if (read_named(column, text)) return;
+    const auto dot = column.find('.');
+    const std::string group = column.substr(0, dot);
+    if (dot == std::string::npos) {
       row_.problems.push_back({column,
                                "is no column of measured runs: one of its own, a path of "
                                "--set such as plan.tp, or measured.step_time"});
+    } else if (group == "prefill") {
+      row_.served.prefill_overrides.push_back(column.substr(dot + 1) + "=" + text);
+    } else if (group == "decode") {
+      row_.served.decode_overrides.push_back(column.substr(dot + 1) + "=" + text);
     } else if (column == path_of_key(column.substr(dot + 1)) &&
                text.find(',') == std::string::npos) {
       add_key(column + "=" + text);

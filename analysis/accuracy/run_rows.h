@@ -43,11 +43,26 @@ struct RunMeasures {
   bool is_served() const { return ttft_mean_s || tpot_mean_s || output_tokens_per_s_per_chip; }
 };
 
+// What a row says of how it was served, as options of `stepsim serve` say it.
+struct ServedCells {
+  std::string engine{};
+  std::string requests{};
+  std::string replicas{};
+  std::string prefill{};  // of replicas that compute prompts only
+  std::string decode{};
+  std::string chips{};  // that tokens a second and chip count; empty: those of the replicas
+  // Paths of --set for one kind of replicas.
+  std::vector<std::string> prefill_overrides{};
+  std::vector<std::string> decode_overrides{};
+
+  bool operator==(const ServedCells&) const = default;
+};
+
 struct RunRow {
   ExperimentSource source{};
-  std::string keys{};    // of plan, software and pass, as with_keys() takes them
-  std::string engine{};  // of served runs
-  std::string requests{};
+  std::string software{};  // a name or a file
+  std::string keys{};      // of plan, software and pass, as with_keys() takes them
+  ServedCells served{};
   RunMeasures measures{};
   std::string key{};  // all that says what was run: rows with the same are the same run
   std::vector<Problem> problems{};  // cells that can't be read; fields are columns

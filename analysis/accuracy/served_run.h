@@ -1,11 +1,11 @@
-// A row of a table of serving runs as what was served: which model on which chips, under which
-// engine, for which requests. Columns: docs/accuracy.md.
+// A row of a table of served runs as what was served: which model on which chips, under which
+// engine, for which requests. docs/measured-tables.md has the columns.
 //
-// Assumed where a row says nothing, and noted: 10 requests for each that is in the system at a time
-// (InferenceMAX's rule), whose answers are up to a tenth shorter or longer than printed, as
-// requests of one length would stay in step for ever; types by the names of checkpoints and the
-// custom of the framework; experts over all data-parallel ranks of attention, with copies where
-// they don't divide.
+//   ServedRunReader reader(options);
+//   const ServedRun run = reader.read(row);
+//
+// What the row's software brings (proto/catalog/serving_software.h) holds where the row says
+// nothing: its engine, the engine's front time, and the communication library for the chip.
 
 #pragma once
 
@@ -14,28 +14,27 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "analysis/accuracy/row_reader.h"
-#include "analysis/accuracy/serving_software.h"
+#include "analysis/accuracy/accuracy.h"
+#include "analysis/accuracy/run_rows.h"
 #include "proto/catalog/engine_releases.h"
-#include "proto/catalog/measured_tables.h"
+#include "proto/catalog/serving_software.h"
 #include "serving/requests/request_source.h"
 #include "serving/serve.h"
-#include "sim/base/csv_table.h"
 
 namespace stepsim {
 
 // ServedPlan is what a step's time depends on beside its batch. Rows of one plan share it.
 struct ServedPlan {
-  std::string model{};  // names in the catalog
+  std::string model{};  // names in the catalog, or files
   std::string cluster{};
   std::string chip{};
   std::string library{};
-  std::string plan{};
-  std::string framework{};
-  std::int64_t power_limit = 0;           // watts; 0: the chip's own
-  std::optional<std::int64_t> experts{};  // with copies of popular ones; unset: the model's
+  std::string software{};
+  std::string keys{};                    // of plan and pass: "tp=2,cache_dtype=fp8"
+  std::vector<std::string> overrides{};  // paths of --set and their values
 
   auto operator<=>(const ServedPlan&) const = default;
 };
@@ -45,33 +44,35 @@ struct ServedRun {
   std::optional<ServedPlan> decode{};
   ServingOptions options{};  // engines and how many replicas of each
   RequestSource requests{};
-  EngineSetting setting{};  // on which the defaults of a release depend
-  EngineSetting decode_setting{};
-  std::int64_t prompt = 1;  // tokens, the longest
-  std::int64_t chips = 1;
-  bool has_experts = false;
-  std::string problem;  // why it can't be simulated; empty: it can
-  std::vector<std::string> assumed{};
+  std::optional<std::int64_t> chips{};  // that tokens a second and chip count; unset: the replicas'
 };
-
-// Gives the run's plans and engines other keys: "expert_spread=20" (left out where the model has no
-// experts), "host-time=1ms". "vllm@0.11,host-time=1ms" gives runs of vllm the defaults of that
-// release on their chips and further keys, and runs of other engines nothing. Throws ConfigError.
-void change_keys(const std::string& plan, const std::string& engine, ServedRun& run);
 
 class ServedRunReader {
  public:
-  // Both must live as long as the reader.
-  ServedRunReader(const CsvTable& table, const std::vector<Hardware>& hardware);
-  ServedRun read(std::size_t record);
+  // Must live as long as the reader. Its serving_plan goes over the keys of every row:
+  // "expert_spread=20", which is left out where the model has no experts.
+  explicit ServedRunReader(const PredictOptions& options) : options_(options) {}
+
+  // Throws ConfigError.
+  ServedRun read(const RunRow& row);
+
+  // Gives the run's engines the keys of serving_engine: "host-time=1ms". "vllm@0.11,host-time=1ms"
+  // gives runs of vllm the defaults of that release on their chips and further keys, and runs of
+  // other engines nothing. Throws ConfigError, whatever the run.
+  void change_engines(ServedRun& run);
 
  private:
   const ClusterSpec& cluster(const ServedPlan& plan);
+  ServedPlan plan_of(const RunRow& row, std::vector<Problem>& problems);
+  std::string engine_of(const RunRow& row) const;
+  ReplicaGroup group_of(const RunRow& row, const ServedPlan& plan, std::vector<Problem>& problems);
+  void add_pools(const RunRow& row, ServedRun& run, std::vector<Problem>& problems);
+  void add_engine_keys(const RequestSource& requests, const ServedPlan& plan, ReplicaGroup& group);
+  EngineSetting setting_of(const ServedPlan& plan);
 
-  const CsvTable& table_;
-  const std::vector<Hardware>& hardware_;
-  std::vector<ModelSpec> models_;  // of the catalog
-  std::map<std::string, ClusterSpec> clusters_{};
+  const PredictOptions& options_;
+  std::optional<ServingSoftware> software_{};  // of the row
+  std::map<std::pair<std::string, std::string>, ClusterSpec> clusters_{};
 };
 
 }  // namespace stepsim

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "experiment/build_cluster.h"
+#include "proto/catalog/serving_software.h"
 #include "proto/load_experiment.h"
+#include "serving/passes/pool_text.h"
 #include "serving/serving_metrics.h"
 #include "sim/base/quantity_text.h"
 #include "sim/run/simulate.h"
@@ -17,31 +19,20 @@
 namespace stepsim {
 namespace {
 
-// Returns "4" of the key dp in "tp=2,dp=4".
-std::string ranks_of(std::string_view plan) {
-  const std::size_t at = plan.find("dp=");
-  return at == std::string_view::npos
-             ? "1"
-             : std::string(plan.substr(at + 3, plan.find(',', at) - at - 3));
-}
-
+// Any pass of the plan will do: batches come from the engine.
 Experiment load(const ServedPlan& plan) {
-  std::vector<std::string> overrides;
-  if (plan.experts) overrides.push_back(fmt::format("model.experts.routed={}", *plan.experts));
   const ExperimentSource source{.model = plan.model,
                                 .cluster = plan.cluster,
                                 .chip = plan.chip,
                                 .library = plan.library,
-                                .overrides = std::move(overrides)};
-  Experiment experiment = load_experiment(
-      with_keys(source, fmt::format("inference=decode,context=2,batch={},allow_idle_chips=true,{}",
-                                    ranks_of(plan.plan), plan.plan)));
-  ChipSpec& chip = experiment.cluster.chip;
-  if (const auto software = serving_software(plan.framework)) {
-    prefer_kernels_of(*software, chip.serving);
-  }
-  if (plan.power_limit > 0 && chip.power) {
-    chip.power->limit_watts = static_cast<double>(plan.power_limit);
+                                .overrides = plan.overrides};
+  const std::string_view ranks = value_of_plan(plan.keys, "dp");
+  const std::string pass =
+      fmt::format("inference=decode,context=2,batch={},allow_idle_chips=true{}{}",
+                  ranks.empty() ? "1" : ranks, plan.keys.empty() ? "" : ",", plan.keys);
+  Experiment experiment = load_experiment(with_keys(source, pass));
+  if (const auto software = find_serving_software(plan.software)) {
+    prefer_kernels_of(*software, experiment.cluster.chip.serving);
   }
   return experiment;
 }

@@ -1,4 +1,4 @@
-// simulate_training_run() simulates a row of a table of training runs as `stepsim run` would.
+// simulate_training_run() simulates a row of a table of measured runs as `stepsim run` would.
 
 #pragma once
 
@@ -8,21 +8,19 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "analysis/accuracy/training_run.h"
 #include "experiment/uncertainty.h"
+#include "proto/load_experiment.h"
+#include "schedules/plan/software_themes.h"
 
 namespace stepsim {
 
 struct RunPrediction {
   double step_time_s = 0;
-  double divided_parameters = 0;  // whose state the rank has
-  double tensor_bytes = 0;        // at the peak of memory
-  double unused_bytes = 0;        // that the allocator keeps beside them, while there is room
-  double fixed_bytes = 0;         // of the context and libraries
-  double capacity_bytes = 0;      // of the chip
-  MemoryFigure memory_figure = MemoryFigure::kDevice;
+  double tensor_bytes = 0;    // at the peak of memory
+  double unused_bytes = 0;    // that the allocator keeps beside them, while there is room
+  double fixed_bytes = 0;     // of the context and libraries
+  double capacity_bytes = 0;  // of the chip
 
   double memory_bytes(MemoryFigure figure) const {
     if (figure == MemoryFigure::kAllocated) return tensor_bytes;
@@ -32,16 +30,14 @@ struct RunPrediction {
     return reserved + (figure == MemoryFigure::kDevice ? fixed_bytes : 0);
   }
   double utilization = 0;  // of the chips' peak, by the model's FLOPs: MFU
-  double full_flops = 0;   // of the model in a step, attention counted as if it were not causal
   bool fits = false;
   Situation situation{};
 };
 
 // RunOutcome is a prediction, or the reason why there is none.
 struct RunOutcome {
-  std::optional<RunPrediction> prediction;
-  std::string problem;
-  std::vector<std::string> assumed;
+  std::optional<RunPrediction> prediction{};
+  std::string problem{};
 };
 
 // Returns why a step that took so long is no measurement, but a slip of a unit or a digit: what it
@@ -53,7 +49,7 @@ inline constexpr std::uint64_t kManyOps = 40'000'000;
 
 // `goes_on` is asked now and then, and may be empty. Throws SimulationInterrupted if it returns
 // false.
-RunOutcome simulate_training_run(TrainingRun run, std::uint64_t most_ops,
+RunOutcome simulate_training_run(LoadedExperiment run, std::uint64_t most_ops,
                                  const std::function<bool()>& goes_on, std::mutex& one_at_a_time);
 
 }  // namespace stepsim

@@ -50,7 +50,7 @@ void fit_power(const CalibrationInput& input, const CalibrationOptions& options,
                                 if (options.progress) options.progress(done, rows);
                                 return true;
                               }};
-  auto fitted = calibrate_power(input.steps().at(chip.name), chip.chip, input.hardware(), limits);
+  auto fitted = calibrate_power(input.steps().at(chip.name), chip.chip, limits);
   if (!fitted) {
     remarks.push_back("no step on " + chip.name + " can be used: see stepsim accuracy --rows");
     return;

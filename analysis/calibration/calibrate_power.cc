@@ -33,21 +33,21 @@ bool is_usable(const AccuracyRow& row, const ChipSpec& chip) {
 }
 
 std::vector<AccuracyRow> rows_with(const CsvTable& table, const ChipSpec& chip, double energy,
-                                   const std::vector<Hardware>& hardware, PredictOptions options) {
+                                   PredictOptions options) {
   options.change_chip = [&](ChipSpec& other) {
     if (other.name != chip.name) return;
     other.efficiency.matmul = chip.efficiency.matmul;
     other.efficiency.matmul_of = chip.efficiency.matmul_of;
     if (other.power) other.power->joules_per_teraflop = energy * chip.power->joules_per_teraflop;
   };
-  return predict(table, hardware, options);
+  return predict(table, options);
 }
 
-void add_steps(const CsvTable& table, const ChipSpec& chip, const std::vector<Hardware>& hardware,
-               const PredictOptions& options, MeasuredSteps& steps) {
+void add_steps(const CsvTable& table, const ChipSpec& chip, const PredictOptions& options,
+               MeasuredSteps& steps) {
   std::array<std::vector<AccuracyRow>, kEnergies.size()> rows;
   for (std::size_t i = 0; i < kEnergies.size(); ++i) {
-    rows[i] = rows_with(table, chip, kEnergies[i], hardware, options);
+    rows[i] = rows_with(table, chip, kEnergies[i], options);
   }
   for (std::size_t row = 0; row < rows.front().size(); ++row) {
     StepTimes times{};
@@ -68,10 +68,9 @@ void add_steps(const CsvTable& table, const ChipSpec& chip, const std::vector<Ha
 
 std::optional<PowerCalibration> calibrate_power(const std::vector<CsvTable>& tables,
                                                 const ChipSpec& chip,
-                                                const std::vector<Hardware>& hardware,
                                                 const PredictOptions& options) {
   MeasuredSteps steps;
-  for (const CsvTable& table : tables) add_steps(table, chip, hardware, options, steps);
+  for (const CsvTable& table : tables) add_steps(table, chip, options, steps);
   if (steps.points.empty()) return std::nullopt;
   const double now = chip.power->joules_per_teraflop;
   FitProblem problem;

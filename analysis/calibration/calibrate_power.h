@@ -26,7 +26,6 @@ struct PowerCalibration {
 // SimulationInterrupted. REQUIRES: chip.power.
 std::optional<PowerCalibration> calibrate_power(const std::vector<CsvTable>& tables,
                                                 const ChipSpec& chip,
-                                                const std::vector<Hardware>& hardware,
                                                 const PredictOptions& options);
 
 }  // namespace stepsim

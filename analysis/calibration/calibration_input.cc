@@ -4,20 +4,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 
-#include "analysis/accuracy/columns.h"
-#include "analysis/accuracy/row_fields.h"
+#include "analysis/accuracy/run_rows.h"
+#include "analysis/accuracy/timed_rows.h"
 #include "experiment/build_cluster.h"
 #include "proto/load_experiment.h"
-#include "sim/base/field_text.h"
 #include "sim/base/input_file.h"
-#include "sim/hardware/group_links.h"
 
 namespace stepsim {
 namespace {
@@ -70,16 +66,23 @@ class CalibrationInput::TableReader {
         chips_(chips),
         problems_(problems) {}
 
-  // `what` names the kind in the summary.
-  void read(TableKind kind, std::string what) {
-    const bool has_runs = kind == TableKind::kTrainingRuns;
+  // `what` names the kind in the summary; empty: a table of a person, whose cells must all be read.
+  void read(std::string what) {
+    is_own_ = what.empty();
+    const bool is_timed = table_.has("measured.time");
+    const bool is_of_kernels = table_.has("chip");
+    if (is_own_) what = !is_timed ? "training runs" : is_of_kernels ? "kernels" : "collectives";
     for (std::size_t record = 0; record < table_.records.size(); ++record) {
       if (problems_of_file_ >= kMostTableProblems) break;
-      const Hardware* entry = hardware_of(record, has_runs ? "chip" : "hardware");
-      if (entry == nullptr) continue;
-      if (kind == TableKind::kKernels) add_kernel(record, *entry);
-      if (kind == TableKind::kCollectives) add_collective(record, *entry);
-      if (has_runs) add_step(record, *entry);
+      try {
+        if (!is_timed) {
+          add_step(record);
+        } else {
+          is_of_kernels ? add_kernel(record) : add_collective(record);
+        }
+      } catch (const ConfigError& error) {
+        refuse(record, first_line(error.problems()));
+      }
     }
     finish_steps();
     check_mixture();
@@ -87,70 +90,61 @@ class CalibrationInput::TableReader {
   }
 
  private:
-  // Returns nullptr if the row is not used.
-  const Hardware* hardware_of(std::size_t record, std::string_view column) {
-    const Hardware* entry = find_hardware(input_.hardware_, table_.at(record, column));
-    if (entry == nullptr) {
-      leave_out("the catalog has no chip for this hardware");
-    } else if (!chips_.empty() && !chips_.contains(entry->chip)) {
-      leave_out("other hardware than --hardware");
-      return nullptr;
-    }
-    return entry;
-  }
-
   void leave_out(const std::string& reason) { ++input_.unused_[reason]; }
 
-  void use(const Hardware& entry) {
+  // What a program wrote is left out, what a person wrote must be right.
+  void refuse(std::size_t record, const std::string& problem) {
+    if (!is_own_) return leave_out(problem);
+    ++problems_of_file_;
+    problems_.push_back({fmt::format("{}:{}", path_, table_.lines[record]), problem});
+  }
+
+  // Returns the chip's name; nullptr, with the reason, if its rows are not used.
+  const ChipSpec* chosen(const ChipSpec& chip) {
+    if (chips_.empty() || chips_.contains(chip.name)) return &chip;
+    leave_out("other hardware than --hardware");
+    return nullptr;
+  }
+
+  void use(const std::string& chip) {
     ++used_;
-    found_.insert(entry.chip);
+    found_.insert(chip);
   }
 
-  // Returns false, with a problem for each column that holds no such number. Blank ones are fine.
-  bool are_numbers(std::size_t record, std::span<const std::string_view> columns) {
-    bool all = true;
-    for (const std::string_view column : columns) {
-      const std::string_view text = table_.at(record, column);
-      if (is_blank(text)) continue;
-      const std::optional<double> value = number_in<double>(text);
-      if (value && std::isfinite(*value) && *value > 0) continue;
-      all = false;
-      ++problems_of_file_;
-      problems_.push_back(
-          {fmt::format("{}:{}", path_, table_.lines[record]),
-           fmt::format("{} must be a number above 0, is \"{}\"", column, shortened(text))});
+  // Returns seconds; nullopt, with the reason, if the row has none or a cell that isn't read.
+  std::optional<double> seconds(std::size_t record, const AccuracyRow& row) {
+    if (table_.at(record, "measured.time").empty()) {
+      leave_out("no time was measured");
+    } else if (!row.skipped.empty()) {
+      refuse(record, row.skipped);
+    } else {
+      return row.measured;
     }
-    return all;
+    return std::nullopt;
   }
 
-  std::optional<double> seconds(std::size_t record) {
-    const std::optional<double> microseconds = table_.number(record, "time_us");
-    if (!microseconds) leave_out("no time was measured");
-    if (!microseconds) return std::nullopt;
-    return *microseconds * 1e-6;
-  }
-
-  void add_kernel(std::size_t record, const Hardware& entry) {
-    if (!table_.at(record, "op").starts_with("gemm")) return leave_out("kernels but matmuls");
-    constexpr std::array<std::string_view, 4> kColumns = {"m", "n", "k", "time_us"};
-    if (!are_numbers(record, kColumns)) return;
-    const std::optional<double> time = seconds(record);
+  // Throws ConfigError.
+  void add_kernel(std::size_t record) {
+    if (table_.at(record, "op") != "gemm") return leave_out("kernels but matmuls");
+    const std::string name(table_.at(record, "chip"));
+    const std::optional<double> time = seconds(record, begin_kernel_row(table_, record));
     if (!time) return;
+    const ChipSpec* const chip = chosen(chip_of(name));
+    if (chip == nullptr) return;
     MeasuredKernel kernel = read_kernel(table_, record);
-    if (!kernel.kernel) return leave_out(kernel.problem);
+    if (!kernel.problem.empty()) return refuse(record, kernel.problem);
     const DataType type = kernel.kernel->type;
-    const ChipSpec& chip = chip_of(entry.chip);
-    const double peak = chip.peak_of(type).value();
-    if (peak == 0) return leave_out(fmt::format("{} has no peak of {}", chip.name, name_of(type)));
+    const double peak = chip->peak_of(type).value();
+    if (peak == 0) return leave_out(fmt::format("{} has no peak of {}", name, name_of(type)));
     if (kernel.kernel->flops.value() > kAbovePeak * peak * *time) {
       return leave_out("faster than the chip's peak");
     }
-    if (is_far_off(to_seconds(time_of(kernel, chip)), *time)) return leave_out(far_off());
+    if (is_far_off(to_seconds(time_of(kernel, *chip)), *time)) return leave_out(far_off());
     const MatmulType types{.type = type, .weights = kernel.kernel->stored};
-    std::vector<MatmulTiming>& timings = input_.matmuls_[entry.chip][types];
+    std::vector<MatmulTiming>& timings = input_.matmuls_[name][types];
     if (timings.size() == kMostRowsOfFit) return leave_out(too_many());
     timings.push_back({std::move(kernel), *time});
-    use(entry);
+    use(name);
   }
 
   static std::string far_off() {
@@ -166,28 +160,23 @@ class CalibrationInput::TableReader {
                                   : loaded_.emplace(name, load_chip(name)).first->second;
   }
 
-  void add_collective(std::size_t record, const Hardware& entry) {
-    constexpr std::array<std::string_view, 3> kColumns = {"ranks", "nodes", "time_us"};
-    if (!are_numbers(record, kColumns)) return;
-    const std::optional<double> time = seconds(record);
+  // Throws ConfigError.
+  void add_collective(std::size_t record) {
+    if (is_exchange(table_.at(record, "op"))) return leave_out("exchanges with experts");
+    const std::optional<double> time = seconds(record, begin_collective_row(table_, record));
     if (!time) return;
     MeasuredCollective measured;
     const std::string problem = read_collective(table_, record, measured);
-    if (!problem.empty()) return leave_out(problem);
-    if (entry.cluster.empty() && choice_.cluster.empty()) {
-      return leave_out("the catalog has no cluster for this hardware");
-    }
-    const std::int64_t of_node = measured.ranks / measured.nodes;
-    if (choice_.cluster.empty() && of_node > entry.chips_per_node) {
-      return leave_out("more ranks a node than " + entry.cluster + " has chips");
-    }
-    Cluster* cluster = cluster_for(entry, measured);
-    if (cluster == nullptr) return;
-    add_timing(record, entry, measured, *cluster, *time);
+    if (!problem.empty()) return refuse(record, problem);
+    Cluster& cluster = cluster_of_row(record);
+    if (chosen(cluster.chip) == nullptr) return;
+    const std::string misfit = misfit_of(measured, cluster.places);
+    if (!misfit.empty()) return refuse(record, misfit);
+    add_timing(record, measured, cluster, *time);
   }
 
-  void add_timing(std::size_t record, const Hardware& entry, const MeasuredCollective& measured,
-                  Cluster& cluster, double time) {
+  void add_timing(std::size_t record, const MeasuredCollective& measured, Cluster& cluster,
+                  double time) {
     const CommunicationLibrary library = cluster.library;
     if (library.ideal()) return leave_out("links that DMA drives have no library to calibrate");
     const std::string op(table_.at(record, "op"));
@@ -205,40 +194,41 @@ class CalibrationInput::TableReader {
     if (group.timings.size() == kMostRowsOfFit) return leave_out(too_many());
     group.library = library;
     group.timings.push_back(std::move(timing));
-    use(entry);
+    use(cluster.chip.name);
   }
 
-  // Returns nullptr, with a problem, if there is no such cluster or it is too small.
-  Cluster* cluster_for(const Hardware& entry, const MeasuredCollective& measured) {
-    const std::string name = !choice_.cluster.empty()
-                                 ? choice_.cluster
-                                 : cluster_of(entry, measured.nodes * entry.chips_per_node);
-    if (failed_.contains(name)) return nullptr;
-    std::unique_ptr<Cluster>& cluster = input_.clusters_[name];
-    try {
-      if (!cluster) cluster = std::make_unique<Cluster>(build_cluster(load_cluster(name)));
-    } catch (const ConfigError& error) {
-      failed_.insert(name);
-      problems_.insert(problems_.end(), error.problems().begin(), error.problems().end());
-      return nullptr;
-    }
-    const std::int64_t of_node = chips_per_node(cluster->places);
-    const auto chips = static_cast<std::int64_t>(cluster->places.chips.size());
-    if (measured.ranks / measured.nodes <= of_node && measured.nodes * of_node <= chips) {
-      return cluster.get();
-    }
-    failed_.insert(name);
-    problems_.push_back({path_, fmt::format("has {} ranks in {} nodes; {} has {} chips, {} a node",
-                                            measured.ranks, measured.nodes, name, chips, of_node)});
-    return nullptr;
+  // Throws ConfigError.
+  Cluster& cluster_of_row(std::size_t record) {
+    const std::string name = choice_.facts.cluster.empty()
+                                 ? std::string(table_.at(record, "cluster"))
+                                 : choice_.facts.cluster;
+    const std::string own(table_.at(record, "library"));
+    std::unique_ptr<Cluster>& cluster = input_.clusters_[{name, own}];
+    if (!cluster) cluster = std::make_unique<Cluster>(build_cluster(load_cluster(name, own)));
+    return *cluster;
   }
 
-  void add_step(std::size_t record, const Hardware& entry) {
-    CsvTable& table = steps_[entry.chip];
-    if (table.header.empty()) table = {.file = table_.file, .header = table_.header};
+  // Throws ConfigError.
+  void add_step(std::size_t record) {
+    const RunRow row = read_run_row(table_, record);
+    if (!row.problems.empty()) return refuse(record, first_line(row.problems));
+    if (row.measures.is_served()) return leave_out("served runs");
+    const std::string& cluster = row.source.cluster;
+    auto known = chips_of_clusters_.find({cluster, row.source.chip});
+    if (known == chips_of_clusters_.end()) {
+      ChipSpec chip = load_cluster(cluster, {}, row.source.chip).chip;
+      known =
+          chips_of_clusters_.emplace(std::pair(cluster, row.source.chip), std::move(chip)).first;
+    }
+    const ChipSpec* const chip = chosen(known->second);
+    if (chip == nullptr) return;
+    CsvTable& table = steps_[chip->name];
+    if (table.header.empty()) {
+      table = {.file = table_.file, .folder = table_.folder, .header = table_.header};
+    }
     table.records.push_back(table_.records[record]);
     table.lines.push_back(table_.lines[record]);
-    use(entry);
+    use(chip->name);
   }
 
   void finish_steps() {
@@ -257,10 +247,11 @@ class CalibrationInput::TableReader {
   const CalibrationChoice& choice_;
   const std::set<std::string>& chips_;
   std::vector<Problem>& problems_;
+  bool is_own_ = true;
   std::map<std::string, ChipSpec> loaded_;
+  std::map<std::pair<std::string, std::string>, ChipSpec> chips_of_clusters_;
   std::map<std::string, CsvTable> steps_;
   std::set<std::string> found_;
-  std::set<std::string> failed_;  // clusters
   std::size_t used_ = 0;
   std::size_t problems_of_file_ = 0;
 };
@@ -281,33 +272,16 @@ std::vector<Problem> CalibrationInput::read(const std::vector<std::string>& file
       problems.push_back(
           {problem.field.empty() ? path : path + ":" + problem.field, problem.message});
     }
-    const CsvTable table = table_of(log, path, choice.facts, problems);
-    TableReader(*this, path, table, choice, chips, problems)
-        .read(TableKind::kCollectives, "nccl-tests");
+    const CsvTable table = table_of(log, path, choice.facts, hardware_, problems);
+    TableReader(*this, path, table, choice, chips, problems).read("nccl-tests");
   };
   const auto read_table = [&](const std::string& path) {
     const CsvTable table = read_csv(path);
-    const std::optional<TableKind> kind = kind_of(table);
-    if (!kind) {
-      const std::string missing = missing_columns(table);
-      problems.push_back({path, "must have the columns of one kind of table (" +
-                                    accepted_headers() + ")" +
-                                    (missing.empty() ? "" : "; " + missing)});
+    if (!is_measured_table(table)) {
+      problems.push_back({path, std::string(why_no_table())});
       return;
     }
-    if (*kind != TableKind::kKernels && *kind != TableKind::kCollectives &&
-        *kind != TableKind::kTrainingRuns) {
-      problems.push_back(
-          {path, "is a table of " + std::string(name_of(*kind)) + ", which calibrates nothing"});
-      return;
-    }
-    const std::vector<std::string> unknown = unknown_columns(table);
-    if (!unknown.empty()) {
-      warnings_.push_back(fmt::format("{}: tables of {} have no column {}", table.file,
-                                      name_of(*kind), fmt::join(unknown, ", nor ")));
-    }
-    TableReader(*this, path, table, choice, chips, problems)
-        .read(*kind, std::string(name_of(*kind)));
+    TableReader(*this, path, table, choice, chips, problems).read("");
   };
   for (const std::string& path : files) {
     try {
@@ -317,8 +291,7 @@ std::vector<Problem> CalibrationInput::read(const std::vector<std::string>& file
     }
   }
   for (const GivenTable& one : given) {
-    TableReader(*this, one.path, one.table, choice, chips, problems)
-        .read(kind_of(one.table).value(), one.what);
+    TableReader(*this, one.path, one.table, choice, chips, problems).read(one.what);
   }
   return problems;
 }

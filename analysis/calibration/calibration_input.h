@@ -4,10 +4,10 @@
 //   CalibrationInput input(load_hardware());
 //   const std::vector<Problem> problems = input.read({"gemm.csv", "all_reduce.log"}, choice);
 //
-// A file that ends in .csv is a table of `stepsim accuracy`, told by its header; any other is a log
-// of nccl-tests. What can't be read is a problem, with its line and column: an unknown kind of
-// table, numbers that are none, logs that are cut off, several chips in one file where none was
-// chosen. Rows that can be read but not used (kernels that are not matmuls, unknown hardware) are
+// A file that ends in .csv is a table of `stepsim accuracy` in the program's own keys; any other is
+// a log of nccl-tests. What can't be read is a problem, with its line and column: a table in other
+// columns, numbers that are none, logs that are cut off, several chips in one file where none was
+// chosen. Rows that can be read but not used (kernels that are not matmuls, other chips) are
 // counted with the reason.
 
 #pragma once
@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/accuracy/accuracy.h"
@@ -29,8 +30,8 @@ namespace stepsim {
 struct CalibrationChoice {
   std::vector<std::string> hardware{};  // as tables or the catalog call it; empty: what files have
   bool may_mix = false;                 // files may have several chips, each calibrated by itself
-  std::string cluster{};  // of all collectives, a name or a file; empty: the hardware's
-  LogFacts facts{};       // what logs don't say; hardware: the only one chosen
+  // What logs don't say; hardware: the only one chosen. Its cluster is that of all collectives.
+  LogFacts facts{};
 };
 
 struct InputSummary {
@@ -76,20 +77,18 @@ class CalibrationInput {
   const std::map<std::string, std::vector<CsvTable>>& steps() const { return steps_; }
   const std::vector<InputSummary>& files() const { return files_; }
   const std::map<std::string, std::size_t>& unused() const { return unused_; }  // rows by reason
-  // A line for each table that has columns which are not read.
-  const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   class TableReader;
 
   std::vector<Hardware> hardware_;
   std::map<std::string, std::map<MatmulType, std::vector<MatmulTiming>>> matmuls_;
-  std::map<std::string, std::unique_ptr<Cluster>> clusters_;
+  // By name and library.
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<Cluster>> clusters_;
   std::map<std::string, MeasuredLibrary> libraries_;
   std::map<std::string, std::vector<CsvTable>> steps_;
   std::vector<InputSummary> files_;
   std::map<std::string, std::size_t> unused_;
-  std::vector<std::string> warnings_;
 };
 
 }  // namespace stepsim

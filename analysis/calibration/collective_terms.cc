@@ -94,7 +94,7 @@ void add_rates(const TimingProbe& probe, bool is_most, CollectiveTerms& terms) {
 }  // namespace
 
 CollectiveOnCluster::CollectiveOnCluster(const MeasuredCollective& measured, Cluster& cluster)
-    : graph_(graph_of(measured, chips_per_node(cluster.places))), cluster_(&cluster) {}
+    : graph_(graph_of(measured, cluster.places)), cluster_(&cluster) {}
 
 double CollectiveOnCluster::time(const CommunicationLibrary& library) const {
   cluster_->library = library;

@@ -142,6 +142,7 @@ PlanOrReason SearchSpace::draft(std::uint64_t number, const ParallelPlan& base,
   for (std::size_t i = 0; i < dimensions_.size(); ++i) {
     set_key(dimensions_[i].key, dimensions_[i].values[digits[i]], plan);
   }
+  plan = with_recompute_habits(std::move(plan), model);
   if (derives_dp_) {
     const std::int64_t others = plan.mesh.tp * plan.mesh.cp * plan.mesh.pp;
     const std::int64_t left = chips - plan.pass_experts.chips;

@@ -83,9 +83,6 @@ ExitStatus run_calibrate_command(const std::vector<std::string>& arguments) {
   problems.insert(problems.end(), of_files.begin(), of_files.end());
   throw_if_any(std::move(problems));
   if (!traces.launch) require_rows(input);
-  for (const std::string& warning : input.warnings()) {
-    print_error("stepsim: warning: " + warning + "\n");
-  }
 
   ProgressLine line;
   const auto show = [&line](std::size_t done, std::size_t rows) {
@@ -136,12 +133,13 @@ writes them as files that --chip and --library read.
 Usage:
   stepsim calibrate FILE... [options]
 
-A FILE that ends in .csv is a table of kernels, collectives or training runs, as stepsim
-accuracy reads it; .json or .json.gz is a trace of PyTorch's profiler (a file a rank, commas
-between them, or their folder); any other is a log of nccl-tests. Matmuls give the chip's matmul
-constants, collectives the library's, and steps the energy of an operation, by which the
-clock falls. A fifth of the shapes is held out of each fit. Constants that the measurements
-don't determine stay as they were, with the reason. docs/calibrate.md has a session.
+A FILE that ends in .csv is a table of kernels, collectives or training runs in the program's
+own keys, as stepsim accuracy reads it; .json or .json.gz is a trace of PyTorch's profiler (a
+file a rank, commas between them, or their folder); any other is a log of nccl-tests. Matmuls
+give the chip's matmul constants, collectives the library's, and steps the energy of an
+operation, by which the clock falls. A fifth of the shapes is held out of each fit. Constants
+that the measurements don't determine stay as they were, with the reason. docs/calibrate.md has
+a session.
 )",
     .options = calibrate_option_list,
     .run = run_calibrate_command,

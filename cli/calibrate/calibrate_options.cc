@@ -20,9 +20,9 @@ constexpr std::int64_t kMostRanksOfLog = 1 << 20;
 constexpr double kUsualAllowance = 2;  // points of a hundred
 
 CalibrationChoice read_choice(const CommandLine& line, std::vector<Problem>& problems) {
-  CalibrationChoice choice{.may_mix = line.options.count("check") != 0,
-                           .cluster = line.value("cluster"),
-                           .facts = {.op = with_underscores(line.value("op"))}};
+  CalibrationChoice choice{
+      .may_mix = line.options.count("check") != 0,
+      .facts = {.op = with_underscores(line.value("op")), .cluster = line.value("cluster")}};
   choice.facts.ranks = read_whole_number(line, "ranks", 1, kMostRanksOfLog, problems);
   choice.facts.nodes = read_whole_number(line, "nodes", 1, kMostRanksOfLog, problems);
   if (line.options.count("hardware") != 0) {

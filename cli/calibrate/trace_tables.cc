@@ -24,11 +24,11 @@ bool is_trace(const std::string& file) {
          std::filesystem::is_directory(file, error);
 }
 
-// The device's own name where tables know it, what --hardware says otherwise.
-std::string hardware_of(const std::string& device, const CalibrationInput& input,
-                        const CalibrationChoice& choice) {
-  if (find_hardware(input.hardware(), device) != nullptr) return device;
-  return choice.facts.hardware;
+// The device where tables know it, what --hardware says otherwise; nullptr: neither is known.
+const Hardware* hardware_of(const std::string& device, const CalibrationInput& input,
+                            const CalibrationChoice& choice) {
+  const Hardware* const named = find_hardware(input.hardware(), device);
+  return named != nullptr ? named : find_hardware(input.hardware(), choice.facts.hardware);
 }
 
 void add_column(CsvTable& table, const std::string& name, const std::string& value) {
@@ -69,17 +69,20 @@ TraceTables read_trace_tables(const std::vector<std::string>& files, const Calib
     std::vector<std::string> paths;
     for (const std::string_view path : split_text(file, ',')) paths.emplace_back(path);
     TraceMeasurements measured = measure_trace(paths, problems);
-    const std::string hardware = hardware_of(measured.device, input, choice);
-    if (hardware.empty() && problems.empty()) {
+    const Hardware* const hardware = hardware_of(measured.device, input, choice);
+    if (hardware == nullptr && problems.empty()) {
       problems.push_back({file, measured.device.empty()
                                     ? "does not say on what it ran: --hardware does"
                                     : "ran on " + measured.device +
                                           ", which tables don't know: --hardware says "
                                           "which chip that is"});
     }
-    add_column(measured.kernels, "hardware", hardware);
-    add_column(measured.collectives, "hardware", hardware);
-    add_column(measured.collectives, "nodes", std::to_string(choice.facts.nodes.value_or(1)));
+    const std::int64_t nodes = choice.facts.nodes.value_or(1);
+    add_column(measured.kernels, "chip", hardware == nullptr ? "" : hardware->chip);
+    add_column(
+        measured.collectives, "cluster",
+        choice.facts.cluster.empty() ? cluster_of_ranks(hardware, nodes) : choice.facts.cluster);
+    add_column(measured.collectives, "nodes", std::to_string(nodes));
     for (CsvTable* table : {&measured.kernels, &measured.collectives}) {
       if (table->records.empty()) continue;
       const bool is_of_kernels = table == &measured.kernels;

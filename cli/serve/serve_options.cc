@@ -6,15 +6,15 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/accuracy/serving_software.h"
 #include "cli/command_line.h"
 #include "cli/html_option.h"
 #include "proto/catalog/engine_releases.h"
 #include "proto/catalog/load_mix.h"
+#include "proto/catalog/serving_software.h"
 #include "proto/load_experiment.h"
 #include "proto/plan_text.h"
 #include "schedules/plan/key_groups.h"
-#include "serving/engines/engine_fields.h"
+#include "serving/passes/pool_text.h"
 #include "sim/base/field_text.h"
 #include "sim/base/key_spelling.h"
 #include "sim/base/suggestion.h"
@@ -74,49 +74,6 @@ std::string with_release_of_chip(const CommandLine& line, const std::string& opt
   return with_release(text, option, setting, problems);
 }
 
-// The keys behind --prefill or --decode: those of a plan, which no engine has, and the others.
-struct GroupKeys {
-  std::string plan;
-  std::string others;
-};
-GroupKeys split_keys(std::string_view text) {
-  GroupKeys keys;
-  std::string* part = &keys.others;
-  for (const std::string_view entry : split_text(text, ',')) {
-    const std::size_t equals = entry.find('=');
-    const std::string name = with_underscores(entry.substr(0, equals));
-    // What has no = goes on with a list of layers.
-    if (equals != std::string_view::npos || part == &keys.others) {
-      const bool is_of_engine = engine_fields().find(name) != nullptr;
-      part = find_key(name) != nullptr && !is_of_engine ? &keys.plan : &keys.others;
-    }
-    *part += (part->empty() ? "" : ",") + std::string(entry);
-  }
-  return keys;
-}
-
-// Returns the keys of a plan with those of another one in their place, or behind them. A plan
-// without keys is a name or a file, to which none can be added.
-std::string with_plan_keys(const std::string& plan, const std::string& own,
-                           const std::string& option, std::vector<Problem>& problems) {
-  if (plan.empty() || own.empty()) return plan + own;
-  if (plan.find('=') == std::string::npos) {
-    problems.push_back({option, "must have no keys of a plan (" + own +
-                                    ") where the plan is a name or a file, " + plan});
-    return plan;
-  }
-  std::string merged;
-  bool keeps = true;
-  for (const std::string_view entry : split_text(plan, ',')) {
-    const std::size_t equals = entry.find('=');
-    if (equals != std::string_view::npos) {
-      keeps = value_of_plan(own, entry.substr(0, equals)).empty();
-    }
-    if (keeps) merged += std::string(entry) + ",";
-  }
-  return merged + own;
-}
-
 // A group of replicas and the plan that holds for it: the keys of --prefill or --decode go over
 // those of `plan`.
 ReplicaGroup read_own_group(const CommandLine& line, const char* option, const ReplicaGroup& engine,
@@ -124,8 +81,8 @@ ReplicaGroup read_own_group(const CommandLine& line, const char* option, const R
                             std::vector<Problem>& problems) {
   const std::string name = std::string("--") + option;
   const bool has_model = model.given();
-  const GroupKeys keys =
-      has_model ? split_keys(line.value(option)) : GroupKeys{"", line.value(option)};
+  const PoolKeys keys =
+      has_model ? split_pool_keys(line.value(option)) : PoolKeys{"", line.value(option)};
   if (keys.plan.empty()) return read_group(keys.others, name, engine, problems);
   plan = with_plan_keys(plan, keys.plan, name, problems);
   ReplicaGroup of_plan = engine;
@@ -185,9 +142,9 @@ void read_model(const CommandLine& line, ServeOptions& options, std::vector<Prob
            .experiment = line.words.empty() ? "" : line.words.front(),
            .software = line.value("software"),
            .exact = line.options.count("exact-steps") != 0};
-  if (!model.software.empty() && !serving_software(model.software)) {
-    problems.push_back(
-        {"--software", "must be vllm, sglang or trtllm, is \"" + shortened(model.software) + "\""});
+  if (!model.software.empty() && !find_serving_software(model.software)) {
+    problems.push_back({"--software", "must be " + either_of(serving_software_names()) + ", is \"" +
+                                          shortened(model.software) + "\""});
   }
   if (!model.given()) {
     for (const char* const option : {"chip", "library", "software", "exact-steps", "decode-plan"}) {
@@ -385,15 +342,6 @@ std::string keys_of_replica(const CommandLine& line, std::vector<Problem>& probl
                                       shortened(pass) + "\""});
   }
   return plan + (plan.empty() || pass.empty() ? "" : ",") + pass;
-}
-
-std::string_view value_of_plan(std::string_view plan, std::string_view key) {
-  for (const std::string_view part : split_text(plan, ',')) {
-    if (part.starts_with(key) && part.substr(key.size()).starts_with('=')) {
-      return part.substr(key.size() + 1);
-    }
-  }
-  return "";
 }
 
 po::options_description serve_option_list() {

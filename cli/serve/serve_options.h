@@ -42,9 +42,6 @@ struct ServeOptions {
   std::string requests_out;
 };
 
-// Returns the value of a key of a plan's text; "" if it has none.
-std::string_view value_of_plan(std::string_view plan, std::string_view key);
-
 // Returns the keys of --plan and --pass, which with_keys() tells apart again. Adds the problems of
 // keys of other groups and of a kind of pass.
 std::string keys_of_replica(const CommandLine& line, std::vector<Problem>& problems);

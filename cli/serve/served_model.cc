@@ -6,11 +6,11 @@
 #include <charconv>
 #include <string_view>
 
-#include "analysis/accuracy/serving_software.h"
-#include "cli/serve/serve_options.h"
 #include "experiment/build_cluster.h"
+#include "proto/catalog/serving_software.h"
 #include "proto/load_experiment.h"
 #include "schedules/plan/key_groups.h"
+#include "serving/passes/pool_text.h"
 #include "sim/base/field_text.h"
 #include "sim/base/quantity_text.h"
 
@@ -89,7 +89,7 @@ Experiment load(const ServedModelSource& source) {
 // Kernels of the software go before those of others.
 Experiment load_with_kernels(const ServedModelSource& source) {
   Experiment experiment = load(source);
-  if (const auto software = serving_software(source.software)) {
+  if (const auto software = find_serving_software(source.software)) {
     prefer_kernels_of(*software, experiment.cluster.chip.serving);
   }
   return experiment;

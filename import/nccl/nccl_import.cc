@@ -33,7 +33,7 @@ Imported import_nccl_tests(const ImportRequest& request) {
   }
   LogFacts facts{.op = request.op, .hardware = request.hardware};
   if (request.ranks > 0) facts.ranks = request.ranks;
-  const CsvTable table = table_of(log, path, facts, problems);
+  const CsvTable table = table_of(log, path, facts, load_hardware(), problems);
   throw_if_any(std::move(problems));
   Imported imported;
   append_record(imported.text, table.header);

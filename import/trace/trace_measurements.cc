@@ -316,7 +316,7 @@ class RankMeasurement {
   std::map<std::string, std::vector<OpStretch>> stretches_;  // of these ops, by thread
 };
 
-// The name of tables of collectives; "" where a log of nccl-tests has no such op.
+// The name of tables of collectives; "" where they have no such op.
 std::string_view table_word(SliceKind kind) {
   switch (kind) {
     case SliceKind::kAllReduce:
@@ -326,7 +326,7 @@ std::string_view table_word(SliceKind kind) {
     case SliceKind::kReduceScatter:
       return "reduce_scatter";
     case SliceKind::kAllToAll:
-      return "alltoall";
+      return "all_to_all";
     case SliceKind::kBroadcast:
       return "broadcast";
     default:
@@ -360,23 +360,23 @@ void add_collectives(const DeviceTrace& trace, TraceMeasurements& all, Measured&
 }
 
 void write_tables(const std::string& name, const Measured& measured, TraceMeasurements& all) {
-  all.kernels = {.file = name, .header = {"op", "dtype", "m", "n", "k", "time_us", "stat"}};
-  all.collectives = {.file = name, .header = {"op", "ranks", "bytes", "time_us", "dtype"}};
+  all.kernels = {.file = name, .header = {"op", "dtype", "shape", "measured.time", "said"}};
+  all.collectives = {.file = name, .header = {"op", "ranks", "bytes", "measured.time", "dtype"}};
   const auto add = [](CsvTable& table, std::vector<std::string> record) {
     table.records.push_back(std::move(record));
     table.lines.push_back(static_cast<std::uint32_t>(table.records.size()));
   };
   for (const auto& [shape, times] : measured.matmuls) {
-    // "gemm" of narrow types also makes its operands narrow, which here is a kernel of its own.
+    // What makes its operands narrow is a kernel of its own here.
+    const char* const inputs = shape.type == "fp8" ? ",inputs=rounded" : "";
     add(all.kernels,
-        {shape.type == "fp8" ? "gemm_scaled" : "gemm", shape.type, std::to_string(shape.m),
-         std::to_string(shape.n), std::to_string(shape.k), microseconds_text(median_of(times)),
-         fmt::format("median of {}", times.size())});
+        {"gemm", shape.type, fmt::format("m={},n={},k={}{}", shape.m, shape.n, shape.k, inputs),
+         microseconds_text(median_of(times)) + "us", fmt::format("median of {}", times.size())});
   }
   for (const auto& [key, times] : measured.collectives) {
     const auto& [op, ranks, bytes] = key;
     add(all.collectives, {op, std::to_string(ranks), std::to_string(bytes),
-                          microseconds_text(median_of(times)), "bf16"});
+                          microseconds_text(median_of(times)) + "us", "bf16"});
   }
 }
 

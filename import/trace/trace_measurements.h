@@ -38,8 +38,8 @@ struct LaunchGaps {
 
 struct TraceMeasurements {
   std::string device;    // "NVIDIA H100 80GB HBM3"; empty: the files don't say
-  CsvTable kernels;      // tables of `stepsim accuracy`, without the column `hardware`
-  CsvTable collectives;  // and without `nodes`
+  CsvTable kernels;      // tables of `stepsim accuracy`, without the column `chip`
+  CsvTable collectives;  // and without `cluster`
   LaunchGaps launches;
   std::map<std::string, std::size_t> unused{};  // kernels and collectives by reason
 };

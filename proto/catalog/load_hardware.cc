@@ -1,12 +1,10 @@
 #include <algorithm>
-#include <cctype>
 
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/catalog_message.h"
 #include "proto/catalog/hardware_words.h"
 #include "proto/catalog/measured_tables.h"
 #include "proto/hardware.pb.h"
-#include "sim/base/small_letters.h"
 
 namespace stepsim {
 
@@ -34,39 +32,6 @@ std::vector<Hardware> load_hardware() {
   }
   throw_if_any(problems.all());
   return table;
-}
-
-std::vector<Machine> load_machines() {
-  ProblemList problems;
-  std::vector<Machine> machines;
-  for (const SourceText& source : catalog_tables("hardware")) {
-    file::HardwareTable message;
-    read_catalog_message(source, "", message, problems);
-    for (const file::Machine& entry : message.machine()) {
-      machines.push_back({.names = {entry.name().begin(), entry.name().end()},
-                          .network = Bandwidth(entry.network_gigabits() * 1e9 / 8)});
-    }
-  }
-  throw_if_any(problems.all());
-  return machines;
-}
-
-const Machine* find_machine(const std::vector<Machine>& machines, std::string_view text) {
-  const std::string small = in_small_letters(text);
-  const auto goes_on = [&small](std::size_t at) {
-    return at < small.size() && std::isalnum(static_cast<unsigned char>(small[at])) != 0;
-  };
-  const auto is_named = [&](const std::string& name) {
-    for (std::size_t at = small.find(name); at != std::string::npos;
-         at = small.find(name, at + 1)) {
-      if (!goes_on(at - 1) && !goes_on(at + name.size())) return true;
-    }
-    return false;
-  };
-  const auto found = std::ranges::find_if(machines, [&is_named](const Machine& machine) {
-    return std::ranges::any_of(machine.names, is_named);
-  });
-  return found == machines.end() ? nullptr : &*found;
 }
 
 const Hardware* find_hardware(const std::vector<Hardware>& hardware, std::string_view name) {

@@ -1,6 +1,5 @@
-#include <google/protobuf/descriptor.h>
-#include <google/protobuf/message.h>
-#include <google/protobuf/text_format.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -11,25 +10,63 @@
 #include "proto/catalog/measured_tables.h"
 #include "proto/message_fields.h"
 #include "proto/software.pb.h"
-#include "proto/to_spec.h"
+#include "sim/base/field_text.h"
 
 namespace stepsim {
 namespace {
 
-// Returns the entry of that name; nullptr if there is none.
-const file::Software* find_software(const std::vector<file::Software>& all,
-                                    const std::string& name) {
-  const auto found = std::ranges::find_if(all, [&name](const file::Software& software) {
-    return software_in_dashes(software.name()) == software_in_dashes(name);
-  });
+std::string in_dashes(std::string name) {
+  std::ranges::replace(name, ' ', '-');
+  return name;
+}
+
+// Returns the entry that is written so; nullptr if there is none.
+const file::Software* entry_named(const std::vector<file::Software>& all, std::string_view name) {
+  const auto found = std::ranges::find_if(
+      all, [name](const file::Software& software) { return in_dashes(software.name()) == name; });
   return found == all.end() ? nullptr : &*found;
+}
+
+// Returns the numbers of "2025.03"; empty if it is none.
+std::vector<int> release_numbers(std::string_view text) {
+  std::vector<int> numbers;
+  for (const std::string_view part : split_text(text, '.')) {
+    const std::optional<int> number = number_in<int>(part);
+    if (!number) return {};
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+// Returns the entry that a release is of: the one that is written so; one of all its minor releases
+// ("nemo-25" of "nemo-25.04"); the first that holds until it or a later one; the one without a
+// release. nullptr if there is none.
+const file::Software* find_software(const std::vector<file::Software>& all, std::string_view name) {
+  if (const file::Software* const same = entry_named(all, name)) return same;
+  const std::size_t dash = name.rfind('-');
+  if (dash == std::string_view::npos) return nullptr;
+  const std::vector<int> release = release_numbers(name.substr(dash + 1));
+  if (release.empty()) return nullptr;
+  const file::Software* const major = entry_named(all, name.substr(0, name.find('.', dash)));
+  if (major != nullptr && !major->has_until()) return major;
+  const std::string base(name.substr(0, dash));
+  const file::Software* next = nullptr;
+  for (const file::Software& entry : all) {
+    if (!entry.has_until() || in_dashes(entry.name()) != base + "-" + entry.until()) continue;
+    const std::vector<int> until = release_numbers(entry.until());
+    const auto same = std::ranges::mismatch(until, release).in1 == until.end();  // 2023 has 2023.05
+    if ((release <= until || same) && (next == nullptr || until < release_numbers(next->until()))) {
+      next = &entry;
+    }
+  }
+  return next == nullptr ? entry_named(all, base) : next;
 }
 
 // Returns the entry with what those say that it is like. `entries` are as they are written.
 file::Software completed(const file::Software& entry, const std::vector<file::Software>& entries,
                          std::size_t others = 0) {
   if (entry.like().empty()) return entry;
-  const file::Software* const other = find_software(entries, entry.like());
+  const file::Software* const other = entry_named(entries, in_dashes(entry.like()));
   if (other == nullptr || others == entries.size()) {
     throw std::logic_error("software \"" + entry.name() + "\" is like \"" + entry.like() +
                            "\", which is none, or like itself");
@@ -38,13 +75,8 @@ file::Software completed(const file::Software& entry, const std::vector<file::So
   file::Software own = entry;
   own.mutable_chip()->MergeFrom(base.chip());  // the first that fits is used
   base.clear_chip();
-  base.clear_source();
-  base.clear_dtype();
-  base.clear_also_called();
-  base.clear_not_called();
   base.clear_recipe();
-  base.clear_tuning();
-  base.clear_vocabulary();
+  base.clear_until();
   base.MergeFrom(own);
   return base;
 }
@@ -63,63 +95,40 @@ std::vector<file::Software> software_messages() {
   return all;
 }
 
-// Returns the value of a plain field as --set takes it: without quotes.
-std::string plain_text(const google::protobuf::Message& message,
-                       const google::protobuf::FieldDescriptor& field) {
-  if (field.cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_STRING) {
-    return message.GetReflection()->GetString(message, &field);
-  }
-  std::string text;
-  google::protobuf::TextFormat::PrintFieldValueToString(message, &field, -1, &text);
-  return text;
-}
-
-// Returns the fields that are set, in order of their numbers.
-std::vector<std::pair<std::string, std::string>> keys_of(const file::Plan& plan) {
-  std::vector<const google::protobuf::FieldDescriptor*> fields;
-  plan.GetReflection()->ListFields(plan, &fields);
-  std::vector<std::pair<std::string, std::string>> keys;
-  for (const google::protobuf::FieldDescriptor* field : fields) {
-    keys.emplace_back(std::string(field->name()), plain_text(plan, *field));
-  }
-  return keys;
-}
-
-std::vector<SoftwareRecipe> recipes_of(const file::Software& entry) {
-  std::vector<SoftwareRecipe> recipes;
-  for (const file::SoftwareRecipe& recipe : entry.recipe()) {
-    recipes.push_back(
-        {.model = recipe.model(), .chip = recipe.chip(), .plan = keys_of(recipe.plan())});
-  }
-  return recipes;
-}
-
-MemoryFigure memory_figure_of(const file::Software& entry) {
-  if (entry.memory_figure() == "allocated") return MemoryFigure::kAllocated;
-  if (entry.memory_figure() == "reserved") return MemoryFigure::kReserved;
-  return MemoryFigure::kDevice;
-}
-
-std::vector<SoftwareRecipe> on_chips(const file::Software& entry) {
-  std::vector<SoftwareRecipe> chips;
-  for (const file::SoftwareChip& chip : entry.chip()) {
-    chips.push_back({.model = "", .chip = chip.begins_with(), .plan = keys_of(chip.plan())});
-  }
-  return chips;
-}
-
-// Returns what the software changes on a chip of that name; nullptr: nothing.
-const file::SoftwareChip* change_on(const file::Software& software, const std::string& name) {
-  const auto own = std::ranges::find_if(software.chip(), [&name](const file::SoftwareChip& change) {
+// Returns what an entry or a recipe changes on a chip of that name; nullptr: nothing.
+template <class Entry>
+const file::SoftwareChip* change_on(const Entry& entry, const std::string& name) {
+  const auto own = std::ranges::find_if(entry.chip(), [&name](const file::SoftwareChip& change) {
     return name.starts_with(change.begins_with());
   });
-  return own == software.chip().end() ? nullptr : &*own;
+  return own == entry.chip().end() ? nullptr : &*own;
 }
 
-// Puts the changes that the software makes over the fields of a chip of that name.
-void change_chip(const file::Software& software, const std::string& name, file::Chip& chip) {
-  const file::SoftwareChip* const own = change_on(software, name);
-  if (own != nullptr) chip.MergeFrom(own->fields());
+// Puts the keys of an entry or a recipe, and those of the chip, over earlier ones.
+template <class Entry>
+void add_keys(const Entry& entry, const std::string& chip, file::Plan& keys) {
+  keys.MergeFrom(entry.plan());
+  keys.MergeFrom(entry.software());
+  if (const file::SoftwareChip* const change = change_on(entry, chip)) {
+    keys.MergeFrom(change->plan());
+    keys.MergeFrom(change->software());
+  }
+}
+
+// Returns the recipe of that name; nullptr, with a problem, if there is none.
+const file::SoftwareRecipe* find_recipe(const file::Software& software, const std::string& name,
+                                        ProblemList& problems) {
+  std::vector<std::string> known;
+  for (const file::SoftwareRecipe& recipe : software.recipe()) {
+    if (std::ranges::count(recipe.name(), name) > 0) return &recipe;
+    known.insert(known.end(), recipe.name().begin(), recipe.name().end());
+  }
+  problems.add("software.catalog",
+               known.empty()
+                   ? fmt::format("{} has no recipes, so none of \"{}\"", software.name(), name)
+                   : fmt::format("must be a recipe of {}: {}; is \"{}\"", software.name(),
+                                 fmt::join(known, ", "), name));
+  return nullptr;
 }
 
 constexpr std::int64_t kStateWithoutGradients = 10;  // bytes a parameter
@@ -170,6 +179,22 @@ void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
   if (plan.tp() <= 1 || !shares_inputs) base.clear_copy_inputs();
   if (plan.eager_elementwise()) base.clear_eager_gate();
   if (plan.ep() <= 1) base.clear_dispatch();
+  if (plan.ep() <= 1) base.clear_overlap_expert_parallel();
+  const bool in_shares = !plan.has_sequence_parallel() || plan.sequence_parallel();
+  if (plan.tp() <= 1 || !in_shares || plan.lora_rank() > 0 || plan.has_inference()) {
+    base.clear_tensor_pieces();
+  }
+  if (plan.lora_rank() == 0) base.clear_lora_modules();
+  if (plan.has_recompute() || plan.has_inference()) {
+    base.clear_recompute();
+    base.clear_recompute_modules();
+    base.clear_recompute_keep();
+  }
+  if (plan.has_inference()) {
+    base.clear_dropout();
+    base.clear_document_length();
+    base.clear_overlap_expert_parallel();
+  }
   const bool fuses = plan.has_fused_attention()
                          ? plan.fused_attention()
                          : !base.has_fused_attention() || base.fused_attention();
@@ -178,81 +203,53 @@ void drop_what_does_not_apply(const file::Plan& plan, file::Plan& base) {
 
 }  // namespace
 
-std::string software_in_dashes(std::string name) {
-  std::ranges::replace(name, ' ', '-');
-  return name;
-}
-
-std::vector<Software> load_software() {
-  std::vector<Software> table;
+std::vector<std::string> software_names() {
+  std::vector<std::string> names;
   for (const file::Software& entry : software_messages()) {
-    table.push_back({.name = entry.name(),
-                     .sources = {entry.source().begin(), entry.source().end()},
-                     .plan = keys_of(entry.plan()),
-                     .dropout = entry.dropout(),
-                     .recomputes_as_needed = entry.recomputes_as_needed(),
-                     .recomputes_cudnn = entry.recomputes_cudnn(),
-                     .dtypes = {entry.dtype().begin(), entry.dtype().end()},
-                     .pads_vocabulary = std::max<std::int64_t>(1, entry.pads_vocabulary()),
-                     .recipes = recipes_of(entry)});
-    table.back().tuning = keys_of(entry.tuning());
-    table.back().on_chips = on_chips(entry);
-    table.back().also_called = {entry.also_called().begin(), entry.also_called().end()};
-    table.back().not_called = {entry.not_called().begin(), entry.not_called().end()};
-    table.back().memory_figure = memory_figure_of(entry);
-    if (entry.has_unused_memory()) table.back().unused_memory = entry.unused_memory();
-    table.back().flat_gradient_bytes = entry.flat_gradient_bytes();
-    if (entry.has_vocabulary()) table.back().vocabulary = entry.vocabulary();
+    names.push_back(in_dashes(entry.name()));
+    for (const file::SoftwareRecipe& recipe : entry.recipe()) {
+      for (const std::string& name : recipe.name()) {
+        names.push_back(in_dashes(entry.name()) + "/" + name);
+      }
+    }
   }
-  return table;
+  return names;
 }
 
 bool resolve_software(file::Plan& plan, file::Chip& chip, const file::Chip& own,
                       ProblemList& problems) {
   if (plan.software().empty()) return true;
   const std::vector<file::Software> all = software_messages();
-  const file::Software* const software = find_software(all, plan.software());
+  const std::string asked = in_dashes(plan.software());
+  const std::size_t slash = std::min(asked.find('/'), asked.size());
+  const file::Software* const software = find_software(all, asked.substr(0, slash));
   if (software == nullptr) {
-    std::string names;
-    for (const file::Software& known : all) {
-      names += (names.empty() ? "" : ", ") + software_in_dashes(known.name());
-    }
+    std::vector<std::string> names;
+    for (const file::Software& known : all) names.push_back(in_dashes(known.name()));
     problems.add("software.catalog",
-                 "must be one of " + names + "; is \"" + plan.software() + "\"");
+                 fmt::format("must be one of {}; is \"{}\"", fmt::join(names, ", "), asked));
     return false;
   }
-  file::Plan base = software->plan();
-  const file::SoftwareChip* const on_chip = change_on(*software, chip.name());
-  if (on_chip != nullptr) base.MergeFrom(on_chip->plan());
+  file::Plan base;
+  add_keys(*software, chip.name(), base);
+  std::string name = in_dashes(software->name());
+  if (slash < asked.size()) {
+    const auto* const recipe = find_recipe(*software, asked.substr(slash + 1), problems);
+    if (recipe == nullptr) return false;
+    add_keys(*recipe, chip.name(), base);
+    name += asked.substr(slash);
+  }
   drop_what_does_not_apply(plan, base);
   put_over(base, plan);
-  if (software->recomputes_cudnn() && base.recompute() == "alternate" &&
-      base.attention_library() == "cudnn") {
-    base.set_recompute("alternate_matmuls");
-  }
-  base.set_software(software_in_dashes(software->name()));
+  base.set_software(name);
   plan = std::move(base);
-  change_chip(*software, chip.name(), chip);
+  if (const file::SoftwareChip* const change = change_on(*software, chip.name())) {
+    chip.MergeFrom(change->fields());
+  }
   file::Chip given = own;
   given.clear_catalog();
   put_over(chip, given);
   return true;
-}
-
-ClusterSpec load_measured_cluster(const MeasuredCluster& measured) {
-  ProblemList problems;
-  file::Cluster message;
-  message.set_catalog(measured.cluster);
-  message.mutable_chip()->set_catalog(measured.chip);
-  const std::vector<file::Software> all = software_messages();
-  if (const file::Software* const software = find_software(all, measured.software)) {
-    change_chip(*software, measured.chip, *message.mutable_chip());
-  }
-  if (!measured.library.empty()) message.mutable_library()->set_catalog(measured.library);
-  ClusterSpec spec;
-  if (resolve(message, problems)) spec = to_cluster(message, problems);
-  throw_if_any(problems.all());
-  return spec;
 }
 
 }  // namespace stepsim

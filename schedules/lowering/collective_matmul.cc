@@ -1,6 +1,7 @@
 #include "schedules/lowering/collective_matmul.h"
 
 #include <algorithm>
+#include <cassert>
 #include <optional>
 #include <utility>
 
@@ -206,6 +207,7 @@ void add_beside(const LayerStep& whole, const LayerStep* gather, const LayerStep
 }  // namespace
 
 std::vector<LayerStep> overlap_matmuls(std::vector<LayerStep> steps, std::int64_t chunks) {
+  assert(chunks >= 1);
   Overlap overlap(chunks);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const bool gathers = is(steps[i], CollectiveOp::kAllGather) && i + 1 < steps.size() &&
@@ -225,6 +227,7 @@ std::vector<LayerStep> overlap_matmuls(std::vector<LayerStep> steps, std::int64_
 }
 
 std::vector<LayerStep> exchange_beside_matmuls(std::vector<LayerStep> steps, std::int64_t pieces) {
+  assert(pieces >= 2);
   std::vector<LayerStep> result;
   const auto is_compute = [&steps](std::size_t i) {
     return i < steps.size() && steps[i].kind == Kind::kCompute && !steps[i].kernels.empty();

@@ -1,6 +1,7 @@
 #include "schedules/lowering/context.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "workload/context_pairs.h"
@@ -184,6 +185,7 @@ bool is_ring(ContextMode mode) {
 
 std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare& share,
                                           const ParallelPlan& plan) {
+  assert(plan.mesh.cp > 1);
   std::vector<OpExchange> exchanges = pass_states(block, plan.mesh, plan.tensor.cp_mode);
   const auto attention = std::ranges::find_if(
       block.ops, [](const LayerOp& op) { return op.name.role() == OpRole::kAttention; });

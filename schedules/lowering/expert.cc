@@ -1,6 +1,7 @@
 #include "schedules/lowering/expert.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "schedules/plan/expert_places.h"
@@ -171,6 +172,7 @@ ExpertExchange expert_exchange(const ModelSpec& model, const ParallelPlan& plan,
 
 std::int64_t arriving_tokens(const TokenRouting& routing, const Ranks& mesh,
                              const ExpertExchange& exchange, std::int64_t expert_rank) {
+  assert(!exchange.matrices.empty());
   const Bytes arrived =
       received(exchange.matrices[kThere], static_cast<std::uint32_t>(expert_rank));
   return mesh.etp * (arrived.value() / routing.dispatched.value());

@@ -1,6 +1,7 @@
 #include "schedules/lowering/expert_chips.h"
 
 #include <algorithm>
+#include <cassert>
 #include <string_view>
 #include <utility>
 
@@ -65,6 +66,7 @@ Bytes at_expert_chip(const ParallelPlan& plan, const ExpertExchange& exchange, W
 }  // namespace
 
 ExpertExchange exchange_with_expert_chips(const ParallelPlan& plan, const TokenRouting& routing) {
+  assert(plan.splits_ffn());
   const Bytes there = bytes_of_pair(plan, routing, routing.dispatched, plan.dispatched());
   const Bytes back = bytes_of_pair(plan, routing, routing.combined, plan.combined());
   ExpertExchange exchange;
@@ -73,6 +75,7 @@ ExpertExchange exchange_with_expert_chips(const ParallelPlan& plan, const TokenR
 }
 
 SplitBlock split_block(Layer block, const ParallelPlan& plan, const ExpertExchange& exchange) {
+  assert(plan.splits_ffn() && block.routing);
   const TokenRouting& routing = *block.routing;
   SplitBlock split{.attention = shared_experts_beside_dispatch(std::move(block)),
                    .of_attention = {},
@@ -103,6 +106,7 @@ SplitBlock split_block(Layer block, const ParallelPlan& plan, const ExpertExchan
 }
 
 Bytes bytes_of_split_layer(const ParallelPlan& plan, const TokenRouting& routing) {
+  assert(plan.splits_ffn());
   const Bytes pair = bytes_of_pair(plan, routing, routing.dispatched, plan.dispatched()) +
                      bytes_of_pair(plan, routing, routing.combined, plan.combined());
   // The etp chips that share an expert pass all copies on to each other.

@@ -278,6 +278,7 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .kernels = plan.kernels,
           .narrow = plan.narrow,
           .loss = plan.loss,
+          .habits = plan.habits,
           .prompt = is_pass ? prompt_share(plan.mesh, plan.tensor.cp_mode, role) : PromptShare{},
           .cache = plan.cache,
           .pass_experts = plan.pass_experts};

@@ -1,6 +1,7 @@
 #include "schedules/lowering/post_validation.h"
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 #include <utility>
 
@@ -26,6 +27,7 @@ std::size_t first_validated_op(const PipelineSchedule& schedule, std::int32_t ra
 
 PostValidation::PostValidation(Stage& stage)
     : stage_(stage), stream_(stage.builder.add_stream("validation")) {
+  assert(stage.plan.update.post_validation && stage.schedule.size() > 1);
   if (!is_last()) validated_ = exchange(false, stage.number + 1, "receive gradient norm", {});
   if (!is_first()) handed_back_ = exchange(true, stage.number - 1, "send gradient norm", {});
 }

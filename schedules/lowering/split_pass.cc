@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -401,6 +402,7 @@ class SplitPass {
 
 OpGraph lower_split_pass(const ModelSpec& model, const ParallelPlan& plan, const Places& places,
                          const ChipSpec& chip) {
+  assert(plan.splits_ffn());
   return SplitPass(model, plan, chip).graph(places);
 }
 

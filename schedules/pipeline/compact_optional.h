@@ -23,7 +23,10 @@ class CompactOptional {
 
   constexpr explicit operator bool() const { return number_ >= 0; }
   // REQUIRES: it holds a number.
-  constexpr Number operator*() const { return number_; }
+  constexpr Number operator*() const {
+    assert(number_ >= 0);
+    return number_;
+  }
   friend constexpr bool operator==(const CompactOptional&, const CompactOptional&) = default;
 
  private:

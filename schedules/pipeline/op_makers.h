@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -31,6 +32,7 @@ inline PipelineOp weight_of(const PipelineOp& input) {
 }
 // REQUIRES: `forward` and `backward` are a kForward and a kBackward.
 inline PipelineOp fused_op(const PipelineOp& forward, const PipelineOp& backward) {
+  assert(forward.kind == PipelineOpKind::kForward && backward.kind == PipelineOpKind::kBackward);
   return {PipelineOpKind::kForwardBackward, forward.microbatch, forward.chunk, backward.microbatch,
           backward.chunk};
 }

@@ -134,6 +134,7 @@ std::vector<std::int64_t> divide_evenly(std::span<const double> costs, std::int6
 }
 
 std::vector<std::int64_t> even_layout(const ParallelPlan& plan, const ModelSpec& model) {
+  assert(model.layers >= stages_of(plan));
   const std::int64_t stages = stages_of(plan);
   std::vector<std::int64_t> layout(static_cast<std::size_t>(stages), model.layers / stages);
   for (std::int64_t i = 0; i < model.layers % stages; ++i) {

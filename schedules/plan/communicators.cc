@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
@@ -77,6 +78,7 @@ Communicator expert_partition(const ParallelPlan& plan, std::string name, Axis p
 Communicator neighbours(const Communicator& whole, std::string name, std::int64_t size) {
   Communicator parts{.name = std::move(name), .axis = whole.axis, .groups = {}, .seat_of = {}};
   for (const std::vector<RankId>& group : whole.groups) {
+    assert(group.size() % static_cast<std::size_t>(size) == 0);
     for (auto begin = group.begin(); begin != group.end(); begin += size) {
       parts.groups.emplace_back(begin, begin + size);
     }
@@ -89,6 +91,7 @@ Communicator across_neighbours(const Communicator& whole, std::string name, std:
   Communicator parts{.name = std::move(name), .axis = whole.axis, .groups = {}, .seat_of = {}};
   const auto step = static_cast<std::size_t>(size);
   for (const std::vector<RankId>& group : whole.groups) {
+    assert(group.size() % step == 0);
     for (std::size_t place = 0; place < step; ++place) {
       std::vector<RankId>& part = parts.groups.emplace_back();
       for (std::size_t i = place; i < group.size(); i += step) part.push_back(group[i]);
@@ -104,12 +107,14 @@ Communicator everybody(const ParallelPlan& plan, std::string name, Axis purpose)
 }
 
 Communicator sharing_experts(const ParallelPlan& plan, std::string name, Axis purpose) {
+  assert(plan.splits_ffn());
   const std::int64_t first = plan.mesh_ranks();
   return partition_by(plan, {first, plan.ranks()}, std::move(name), purpose,
                       [&](std::int64_t rank) { return (rank - first) / plan.mesh.etp; });
 }
 
 Communicator mirrored(const ParallelPlan& plan, const Communicator& replicas) {
+  assert(plan.mesh.pp % 2 == 0);
   Communicator pairs{.name = replicas.name, .axis = replicas.axis, .groups = {}, .seat_of = {}};
   const std::int64_t of_a_stage = plan.ranks() / plan.mesh.pp;
   std::unordered_map<std::int64_t, std::uint32_t> pair_of;  // looked up, never iterated
@@ -133,6 +138,7 @@ Communicator mirrored(const ParallelPlan& plan, const Communicator& replicas) {
 
 Communicator some_stages(const ParallelPlan& plan, std::string name, Axis purpose,
                          const std::vector<std::int32_t>& stages) {
+  assert(std::ranges::is_sorted(stages) && (stages.empty() || stages.back() < plan.mesh.pp));
   Communicator communicator = partition(plan, std::move(name), purpose, {PlanAxis::kPipeline});
   for (std::vector<RankId>& group : communicator.groups) {
     std::vector<RankId> some;

@@ -1,6 +1,7 @@
 #include "schedules/plan/inference_plan.h"
 
 #include <algorithm>
+#include <cassert>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -238,6 +239,7 @@ void complete_inference(const ModelSpec& model, ParallelPlan& plan) {
 }
 
 RequestBatch requests_of(const ParallelPlan& plan) {
+  assert(plan.is_inference());
   if (plan.pass.own_requests) return *plan.pass.own_requests;
   RequestBatch batch{.cache = plan.cached()};
   batch.groups.push_back({.sequences = plan.batch.microbatch_size,

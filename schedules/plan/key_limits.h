@@ -1,5 +1,4 @@
-// The upper limits of keys (*_fields.cc). They are far above existing systems, and keep products of
-// sizes in 64 bits.
+// The upper limits of keys (*_fields.cc), far above existing systems.
 
 #pragma once
 
@@ -19,5 +18,11 @@ inline constexpr double kMostBitsOfAValue = 32;
 inline constexpr double kMostUnits = 1'000'000;
 inline constexpr double kMostMetrics = 16;
 inline constexpr double kMostLaunches = 1'000'000;
+
+// These products, which plans take, fit in 64 bits.
+inline constexpr double kEndOfWhole = 0x1p63;
+static_assert(kMostSequences * kMostTokens < kEndOfWhole, "tokens of a step");
+static_assert(kMostRanks * kMostRanks * kMostRanks < kEndOfWhole, "ranks of a stage");
+static_assert(kMostParameters * kMostBytesOfAParameter < kEndOfWhole, "bytes of a bucket");
 
 }  // namespace stepsim

@@ -51,6 +51,27 @@ std::string_view name_of(CudaGraphs graphs) {
   return kNames[static_cast<std::size_t>(graphs)];
 }
 
+std::string_view name_of(MemoryFigure figure) {
+  constexpr std::array<std::string_view, kMemoryFigures> kNames = {"allocated", "reserved",
+                                                                   "device"};
+  return kNames[static_cast<std::size_t>(figure)];
+}
+
+ParallelPlan with_recompute_habits(ParallelPlan plan, const ModelSpec& model) {
+  RecomputePlan& recompute = plan.recomputing;
+  if (plan.recompute_habits.as_needed && recompute.kind == Recompute::kFull &&
+      recompute.block == 1 && model.experts.routed == 0) {
+    // No backward reads the result of a block's last matmul, whose place is the next block's input.
+    recompute.kind = Recompute::kAllBut;
+    recompute.keep = {KeptResult::kDown};
+  }
+  if (plan.recompute_habits.cudnn && recompute.kind == Recompute::kAlternate &&
+      plan.kernels.attention_library == AttentionLibrary::kCudnn) {
+    recompute.kind = Recompute::kAlternateMatmuls;
+  }
+  return plan;
+}
+
 std::string_view name_of(Dispatch dispatch) {
   constexpr std::array<std::string_view, kDispatches> kNames = {"all_to_all", "two_level", "auto"};
   return kNames[static_cast<std::size_t>(dispatch)];

@@ -18,6 +18,7 @@
 
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -57,6 +58,9 @@ struct ParallelPlan {
   Buffers buffers{};
   OptimizerUpdate update{};
   HostLaunches launches{};
+  ModelHabits habits{};
+  RecomputeHabits recompute_habits{};
+  Allocator allocator{};
 
   InferencePass pass{};
   CachePlan cache{};
@@ -105,6 +109,7 @@ struct ParallelPlan {
   bool scales_rows() const { return narrow.scales_rows(precision.type); }
   // REQUIRES: lora_rank.
   Adapters adapters() const {
+    assert(training.lora_rank);
     return {.rank = *training.lora_rank,
             .places = training.lora_modules,
             .frozen = training.frozen_type};
@@ -128,6 +133,9 @@ struct ParallelPlan {
  private:
   static DataType wide(DataType type);
 };
+
+// Returns the plan with the recompute that its software makes of the one that was chosen.
+ParallelPlan with_recompute_habits(ParallelPlan plan, const ModelSpec& model);
 
 // Returns every problem of a plan for this model on these chips: sizes that are not positive,
 // divisions with a remainder, more ranks than chips, unknown levels or levels used twice,

@@ -10,6 +10,8 @@ template <>
 inline constexpr std::size_t kValuesOf<CudaGraphs> = kCudaGraphs;
 template <>
 inline constexpr std::size_t kValuesOf<LossKernels> = kLossKernels;
+template <>
+inline constexpr std::size_t kValuesOf<MemoryFigure> = kMemoryFigures;
 
 namespace {
 
@@ -377,6 +379,51 @@ void add_update(Table& table) {
        .rules = "Needs offload_optimizer."});
 }
 
+void add_habits(Table& table) {
+  table.theme("Habits", "What the software makes of any model and of what a plan chooses.");
+  table.add_inner("dropout", &Plan::habits, &ModelHabits::dropout,
+                  {.help = "Models without a gated MLP have dropout: behind the embedding, in "
+                           "attention and behind each branch.",
+                   .advice = "true for Megatron-LM's GPTs, whose default is 0.1. Any rate costs "
+                             "the same. A model may say so itself: model.dropout."});
+  table.add_inner("pads_vocabulary", &Plan::habits, &ModelHabits::pads_vocabulary,
+                  Limits::between(1, kMostTokens),
+                  {.help = "The vocabulary grows to a multiple of this many tokens for each tensor "
+                           "rank.",
+                   .advice = "128 in Megatron-LM and what is made of it. FLOPs of the model, and "
+                             "so MFU, count the model's own vocabulary."});
+  table.add_inner("recomputes_as_needed", &Plan::recompute_habits, &RecomputeHabits::as_needed,
+                  {.help = "recompute full leaves out a block's last matmul, whose result no "
+                           "backward reads: it becomes all_but with recompute_keep = down.",
+                   .advice = "true for PyTorch's checkpoints that are not reentrant, and for XLA. "
+                             "Blocks of experts, and recompute_block, don't change."});
+  table.add_inner("recomputes_cudnn", &Plan::recompute_habits, &RecomputeHabits::cudnn,
+                  {.help = "recompute alternate makes cuDNN's attention again: it becomes "
+                           "alternate_matmuls.",
+                   .advice = "true for torchtitan up to November 2025."});
+}
+
+void add_allocator(Table& table) {
+  table.theme("Figures of memory",
+              "What a software's own figure of memory counts. Only `stepsim accuracy` reads these: "
+              "they change no step.");
+  table.add_inner("memory_figure", &Plan::allocator, &Allocator::figure,
+                  {.help = "allocated: tensors. reserved: also what the allocator keeps of freed "
+                           "ones. device: also context and libraries, as nvidia-smi shows.",
+                   .advice = "What the software's log prints."});
+  table.add_inner("unused_memory", &Plan::allocator, &Allocator::unused, Limits::between(0, 10),
+                  {.help = "What the allocator keeps at the peak beside tensors, as a part of "
+                           "them, while there is room.",
+                   .advice = "0.05 is the middle of twelve public logs that print both."});
+  table.add_inner("flat_gradient_bytes", &Plan::allocator, &Allocator::flat_gradient_bytes,
+                  Limits::between(0, kMostBytesOfAParameter),
+                  {.help = "Bytes that flat copies of gradients take for each parameter whose "
+                           "state the rank has, and that stay reserved.",
+                   .advice = "6 for DeepSpeed's ZeRO 1 and 2: a copy in 2 bytes and one in 4.",
+                   .rules = "Counts with zero 1 and 2, but for separate_accumulation and "
+                            "offload_optimizer."});
+}
+
 void add_launches(Table& table) {
   table.theme("Launches by the host");
   table.add_inner(
@@ -427,6 +474,8 @@ Table make_software_fields() {
   add_buffers(table);
   add_update(table);
   add_launches(table);
+  add_habits(table);
+  add_allocator(table);
   return table;
 }
 

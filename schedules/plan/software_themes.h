@@ -11,6 +11,7 @@
 
 #include "sim/base/units.h"
 #include "workload/kernel_choices.h"
+#include "workload/model_habits.h"
 #include "workload/narrow_types.h"
 
 namespace stepsim {
@@ -69,6 +70,31 @@ struct HostLaunches {
   std::int64_t host_queue_depth = 1024;      // launches
   CudaGraphs cuda_graphs = CudaGraphs::kNone;
   bool host_reads_counts = true;  // of the tokens of each expert
+};
+
+// RecomputeHabits says what a software makes of the recompute that a plan chooses.
+struct RecomputeHabits {
+  bool as_needed = false;  // a full recompute leaves out a block's last matmul
+  bool cudnn = false;      // recompute alternate does not keep what cuDNN's attention makes
+};
+
+// MemoryFigure is what a software's figure of memory counts: tensors, also what its allocator keeps
+// of freed ones, also context and libraries (nvidia-smi).
+enum class MemoryFigure : std::uint8_t { kAllocated, kReserved, kDevice };
+inline constexpr std::size_t kMemoryFigures = 3;
+std::string_view name_of(MemoryFigure figure);  // "reserved"
+
+// Allocator says what lies in memory beside tensors. It is no part of a step: figures of memory
+// that a run printed are compared with it (analysis/accuracy).
+struct Allocator {
+  MemoryFigure figure = MemoryFigure::kDevice;
+  // What it keeps beside tensors at the peak, as a part of them. Of twelve public logs of
+  // Megatron-LM and what is made of it, which print both (0.6, 0.7, 0.8, 0.8, 2.5, 3.8, 5.4, 7.7,
+  // 14, 22, 38, 52 %): the middle.
+  double unused = 0.05;
+  // Under ZeRO 1 and 2: flat copies of gradients that the optimizer makes, for each parameter whose
+  // state the rank holds. Nothing else fits in their blocks.
+  std::int64_t flat_gradient_bytes = 0;
 };
 
 }  // namespace stepsim

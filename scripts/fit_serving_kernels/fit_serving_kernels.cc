@@ -8,7 +8,7 @@
 //     (Debian: libnlopt-cxx-dev)
 //   ./fit_serving_kernels TABLE.csv CHIP UNITS MEMORY_GBPS CACHE_MB CACHE_TBPS TYPE=TFLOPS...
 //
-// TABLE.csv has the columns of docs/accuracy.md, "Serving kernels"; CHIP is a name in its column
+// TABLE.csv has kernels in the columns of docs/measured-tables.md; CHIP is a name in its column
 // `chip`. The cache is that of data which is read again at once: the table's rows repeat each
 // kernel on the same data. The sum of the logarithms of predicted / measured is minimised without
 // their signs.
@@ -59,10 +59,14 @@ struct Target {
   }
 };
 
+// Cells may be quoted; none has a quote inside.
 std::vector<std::string> cells_of(const std::string& line) {
   std::vector<std::string> cells(1);
+  bool quoted = false;
   for (const char c : line) {
-    if (c == ',') {
+    if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
       cells.emplace_back();
     } else if (c != '\r') {
       cells.back() += c;
@@ -71,6 +75,7 @@ std::vector<std::string> cells_of(const std::string& line) {
   return cells;
 }
 
+// The keys of the shape become cells of the row.
 std::vector<Row> read(const std::string& path, const std::string& chip) {
   std::ifstream file(path);
   std::string line;
@@ -81,17 +86,27 @@ std::vector<Row> read(const std::string& path, const std::string& chip) {
     const std::vector<std::string> cells = cells_of(line);
     Row row;
     for (std::size_t i = 0; i < names.size() && i < cells.size(); ++i) row[names[i]] = cells[i];
+    for (const std::string& part : cells_of(row["shape"])) {
+      const std::size_t equals = std::min(part.find('='), part.size() - 1);
+      if (!part.empty()) row[part.substr(0, equals)] = part.substr(equals + 1);
+    }
     if (row["chip"] == chip) rows.push_back(std::move(row));
   }
   return rows;
 }
 
 std::int64_t whole(const Row& row, const char* column) {
-  return std::atoll(row.at(column).c_str());
+  const auto found = row.find(column);
+  return found == row.end() ? 0 : std::atoll(found->second.c_str());
 }
 
-DataType type_of(std::string name) {
-  if (name == "bfloat16") name = "bf16";
+// "12.5us", or seconds.
+double seconds_of(const Row& row) {
+  const std::string& text = row.at("measured.time");
+  return std::atof(text.c_str()) * (text.ends_with("us") ? 1e-6 : 1);
+}
+
+DataType type_of(const std::string& name) {
   for (int type = 0; type < kDataTypes; ++type) {
     if (name_of(static_cast<DataType>(type)) == name) return static_cast<DataType>(type);
   }
@@ -101,10 +116,15 @@ DataType type_of(std::string name) {
 
 bool is_left_out(const Row& row) {
   unsigned hash = 17;
-  for (const char* column : {"batch", "step", "heads", "kv_heads", "head_dim", "tokens", "hidden",
-                             "inter", "experts", "moe_tp", "moe_ep"}) {
-    hash = hash * 31 + static_cast<unsigned>(whole(row, column));
+  const auto add = [&hash](std::int64_t size) {
+    hash = hash * 31 + static_cast<unsigned>(size);
     hash = (hash ^ (hash >> 13)) * 2654435761U;
+  };
+  add(whole(row, "batch"));
+  add(whole(row, "seq_kv") - whole(row, "seq_q"));
+  for (const char* key : {"heads", "kv_heads", "head_dim", "tokens", "hidden", "intermediate",
+                          "experts", "etp", "ep"}) {
+    add(whole(row, key));
   }
   return (hash ^ (hash >> 15)) % 5 == 0;
 }
@@ -209,11 +229,11 @@ DecodeEfficiency decode_efficiency(const Constants& x, std::int64_t narrow_rows,
 
 Kernel kernel_of(const Row& row) {
   const DecodeKernel kernel{.type = type_of(row.at("dtype")),
-                            .stored = type_of(row.at("kv_dtype")),
+                            .stored = type_of(row.at("cache_dtype")),
                             .library = {},
                             .repeated = true};
-  const std::int64_t keys = whole(row, "step") + whole(row, "isl");
-  if (row.at("table") == "generation_mla") {
+  const std::int64_t keys = whole(row, "seq_kv");
+  if (row.at("op") == "latent_decode") {
     return latent_decode(
         "mla", kernel,
         {.sequences = whole(row, "batch"), .heads = whole(row, "heads"), .keys = keys});
@@ -239,7 +259,7 @@ std::vector<Timing> decode_timings(const std::vector<Row>& rows, const Target& t
   for (const Row& row : rows) {
     const Kernel kernel = kernel_of(row);
     ServingChip chip = target.of_type(*kernel.stored);
-    timings.push_back({.seconds = std::atof(row.at("latency_ms").c_str()) * 1e-3,
+    timings.push_back({.seconds = seconds_of(row),
                        .left_out = is_left_out(row),
                        .predict = [kernel, chip, tiles](const Constants& x) {
                          const DecodeTime time = time_of_decode(
@@ -269,7 +289,7 @@ struct DecodeFit {
 DecodeFit fit_decode(const std::vector<Row>& rows, const Target& target) {
   DecodeFit best;
   best.found.loss = 1e9;
-  const bool latent = rows.front().at("table") == "generation_mla";
+  const bool latent = rows.front().at("op") == "latent_decode";
   // Heads that share keys are up to 8 but for latents, so tiles of rows matter for those alone.
   const std::vector<RowTiles> menu =
       latent ? std::vector<RowTiles>{{0, 64}, {0, 128}, {32, 128}} : std::vector<RowTiles>{{0, 64}};
@@ -337,7 +357,7 @@ void fit_and_print(const Part& part, const Target& target, std::vector<std::stri
     for (const Part& own : parts) fit_and_print(own, target, rest);
     return;
   }
-  print_decode(whole, part.keys, part.rows.front().at("table") == "generation_mla");
+  print_decode(whole, part.keys, part.rows.front().at("op") == "latent_decode");
 }
 
 // ---- requests that generate beside prompts ----
@@ -350,7 +370,7 @@ void fit_and_print_single_heads(const std::vector<Row>& rows, const Target& targ
     Kernel kernel = kernel_of(row);
     kernel.beside_prompts = true;
     const ServingChip chip = target.of_type(*kernel.stored);
-    timings.push_back({.seconds = std::atof(row.at("latency_ms").c_str()) * 1e-3,
+    timings.push_back({.seconds = seconds_of(row),
                        .left_out = is_left_out(row),
                        .predict = [kernel, chip, &alone](const Constants& x) {
                          DecodeEfficiency efficiency = decode_efficiency(
@@ -391,22 +411,23 @@ struct ExpertTypes {
   DataType weights;
 };
 
-ExpertTypes types_of(const std::string& dtype) {
-  if (dtype.starts_with("w4a16_")) return {DataType::kBf16, type_of(dtype.substr(6))};
-  return {type_of(dtype), type_of(dtype)};
+ExpertTypes types_of(const Row& row) {
+  const auto narrow = row.find("weight_dtype");
+  const DataType type = type_of(row.at("dtype"));
+  return {type, narrow == row.end() || narrow->second.empty() ? type : type_of(narrow->second)};
 }
 
 ExpertLayer layer_of(const Row& row) {
-  const ExpertTypes types = types_of(row.at("dtype"));
+  const ExpertTypes types = types_of(row);
   const ExpertShare share{.tokens = whole(row, "tokens"),
                           .experts = whole(row, "experts"),
-                          .top_k = whole(row, "topk"),
-                          .members = whole(row, "moe_ep")};
-  const std::string& law = row.at("distribution");
+                          .top_k = whole(row, "top_k"),
+                          .members = whole(row, "ep")};
+  const std::string& law = row.at("routing");  // "power_law:1.01"
   ExpertLayer layer{.tokens = share.tokens,
                     .top_k = share.top_k,
                     .hidden = whole(row, "hidden"),
-                    .inter = whole(row, "inter") / whole(row, "moe_tp"),
+                    .inter = whole(row, "intermediate") / whole(row, "etp"),
                     .type = types.type,
                     .weights = types.weights,
                     .repeated = true};
@@ -421,7 +442,7 @@ std::vector<Timing> expert_timings(const std::vector<Row>& rows, const Target& t
   for (const Row& row : rows) {
     const ExpertLayer layer = layer_of(row);
     const ServingChip chip = target.of_type(layer.type);
-    timings.push_back({.seconds = std::atof(row.at("latency_ms").c_str()) * 1e-3,
+    timings.push_back({.seconds = seconds_of(row),
                        .left_out = is_left_out(row),
                        .predict = [layer, chip, least_rows](const Constants& x) {
                          return to_seconds(
@@ -452,7 +473,7 @@ void fit_and_print_experts(const std::string& library, const std::vector<Row>& r
     least = rows_of_tile;
     timings = std::move(own);
   }
-  const ExpertTypes types = types_of(rows.front().at("dtype"));
+  const ExpertTypes types = types_of(rows.front());
   const Constants& x = best.x;
   print_errors(timings, x);
   std::cout << "  experts {\n    library: \"" << library << "\" type: \"" << name_of(types.type)
@@ -465,13 +486,6 @@ void fit_and_print_experts(const std::string& library, const std::vector<Row>& r
             << " remote_rows: " << number(x[6]) << " expert_start: \"" << number(x[7])
             << "ns\" remote_start: \"" << number(x[8]) << "us\"\n  }\n"
             << std::flush;
-}
-
-// Returns the library whose kernel a row names: "vllm_fp8moe_triton_tritonexperts" is triton's.
-std::string library_of_experts(const std::string& kernel) {
-  if (kernel.find("_cutlass_") != std::string::npos) return "flashinfer-cutlass";
-  if (kernel.find("_triton_") != std::string::npos) return "triton";
-  return kernel.ends_with("modular") ? "flashinfer-trtllm-modular" : "flashinfer-trtllm";
 }
 
 }  // namespace
@@ -495,18 +509,13 @@ int main(int count, char** arguments) {
   }
   std::map<std::vector<std::string>, std::vector<Row>> attention, beside, latent, experts;
   for (Row& row : read(arguments[1], target.chip)) {
-    const std::string& table = row["table"];
-    if (table == "moe") {
-      experts[{library_of_experts(row["kernel"]), row["dtype"]}].push_back(std::move(row));
-    } else if (table == "generation_attention" || table == "generation_mla" ||
-               table == "attention_beside_prompts") {
-      std::string library = row["framework"];
-      std::ranges::transform(library, library.begin(),
-                             [](unsigned char c) { return std::tolower(c); });
-      auto& group = table == "generation_mla"         ? latent
-                    : table == "generation_attention" ? attention
-                                                      : beside;
-      group[{library, row["kv_dtype"]}].push_back(std::move(row));
+    const std::string& op = row["op"];
+    if (op == "experts") {
+      experts[{row["library"], row["dtype"], row["weight_dtype"]}].push_back(std::move(row));
+    } else if (op == "decode_attention" || op == "latent_decode" ||
+               op == "decode_attention_beside_prompts") {
+      auto& group = op == "latent_decode" ? latent : op == "decode_attention" ? attention : beside;
+      group[{row["library"], row["cache_dtype"]}].push_back(std::move(row));
     }
   }
   for (const auto* group : {&attention, &latent}) {

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import pathlib
 import re
 
 from old_tables.rows import CATALOG, Refused, read_textproto
@@ -111,9 +112,9 @@ def find_hardware(name):
 def network_of_machine(text):
     """Returns Gb/s that the machine which a text names sends and receives, and its name; None if it names none."""
     small = text.lower()
-    for table in _tables():
-        for machine in table.get("machine", []):
-            for name in machine["name"]:
-                if re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", small):
-                    return float(machine["network_gigabits"][0]), machine["name"][0]
+    machines = read_textproto(pathlib.Path(__file__).with_name("machines.textproto"))["machine"]
+    for machine in machines:
+        for name in machine["name"]:
+            if re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", small):
+                return float(machine["network_gigabits"][0]), machine["name"][0]
     return None

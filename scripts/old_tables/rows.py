@@ -1,7 +1,9 @@
 """What readers of old tables share: cells of a row, and the catalog's files."""
 
+import functools
 import pathlib
 import re
+import tomllib
 
 CATALOG = pathlib.Path(__file__).resolve().parents[2] / "catalog"
 
@@ -76,9 +78,13 @@ _TOKEN = re.compile(r'\s*(?:#[^\n]*|("(?:[^"\\]|\\.)*")|([{}:])|([^\s{}:"#]+))')
 
 
 def read_textproto(path):
+    return parse_textproto(path.read_text(encoding="utf-8"))
+
+
+def parse_textproto(text):
     """Returns a message as a dict from the names of its fields to lists of values: texts, and dicts of messages."""
     tokens = [match.group(1) or match.group(2) or match.group(3)
-              for match in _TOKEN.finditer(path.read_text(encoding="utf-8"))]
+              for match in _TOKEN.finditer(text)]
     tokens = iter([token for token in tokens if token])
 
     def message():
@@ -93,3 +99,9 @@ def read_textproto(path):
         return fields
 
     return message()
+
+
+@functools.cache
+def words_of_tables(name):
+    """Returns a dictionary of this folder: what words of cells mean."""
+    return tomllib.loads((pathlib.Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8"))

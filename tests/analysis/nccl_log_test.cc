@@ -138,18 +138,24 @@ TEST(NcclLogTest, WhatCannotBeUsedIsRefusedWithItsLine) {
 TEST(NcclLogTest, FactsFillInWhatIsMissingAndTheRestIsAskedFor) {
   const NcclLog log = read_nccl_log(kHeader + kRow);
   std::vector<Problem> problems;
-  const CsvTable table =
-      table_of(log, "some/log.txt",
-               {.op = "all_reduce", .hardware = "H100", .ranks = 8, .nodes = 2}, problems);
+  const std::vector<Hardware> hardware = load_hardware();
+  const CsvTable table = table_of(log, "some/log.txt",
+                                  {.op = "all-reduce", .hardware = "H100", .ranks = 16, .nodes = 2},
+                                  hardware, problems);
   EXPECT_TRUE(problems.empty());
   EXPECT_EQ(table.file, "log.txt");
   EXPECT_EQ(table.at(0, "op"), "all_reduce");
-  EXPECT_EQ(table.at(0, "hardware"), "H100");
-  EXPECT_EQ(table.integer(0, "ranks"), 8);
+  EXPECT_EQ(table.at(0, "cluster"), "dgx-h100-16");
+  EXPECT_EQ(table.integer(0, "ranks"), 16);
   EXPECT_EQ(table.integer(0, "nodes"), 2);
-  EXPECT_EQ(table.number(0, "time_us"), 12.5);
+  EXPECT_EQ(table.at(0, "dtype"), "fp32");
+  EXPECT_EQ(table.at(0, "measured.time"), "12.5us");
   EXPECT_EQ(table.lines, std::vector<std::uint32_t>{4});
-  table_of(log, "some/log.txt", {}, problems);
+  const LogFacts cluster{.op = "alltoall", .ranks = 8, .cluster = "mine.textproto"};
+  const CsvTable given = table_of(log, "some/log.txt", cluster, hardware, problems);
+  EXPECT_EQ(given.at(0, "cluster"), "mine.textproto");
+  EXPECT_EQ(given.at(0, "op"), "all_to_all");
+  table_of(log, "some/log.txt", {}, hardware, problems);
   EXPECT_EQ(problems.size(), 3U);
 }
 

@@ -138,8 +138,8 @@ class CalibrateTest(StepsimTest):
         self.assertIn("nccl-2.29-hopper", result["check"]["worse"][0])
 
     def test_one_size_fits_next_to_nothing_and_says_why(self):
-        rows = "".join(f"H100,all_gather,1073741824,8,half,{3000 + i}\n" for i in range(9))
-        table = self.write("one.csv", "hardware,op,bytes,ranks,dtype,time_us\n" + rows)
+        rows = "".join(f"dgx-h100-8,all_gather,1073741824,8,fp16,{3000 + i}us\n" for i in range(9))
+        table = self.write("one.csv", "cluster,op,bytes,ranks,dtype,measured.time\n" + rows)
         library = str(self.folder / "none.textproto")
         run = stepsim("calibrate", table, "--write-library", library)
         self.assertEqual(run.returncode, 1, run.stderr)
@@ -148,10 +148,10 @@ class CalibrateTest(StepsimTest):
         self.assertNotIn("none.textproto", self.files())
 
     def test_steps_tell_the_energy_of_an_operation(self):
-        columns = ("id,source_id,model,chip,chip_count,layers,hidden,ffn,heads,kv_heads,vocab,seq_len,"
-                   "gated_mlp,global_batch,micro_batch,tp,pp,dp,dtype,recompute,step_time_s\n")
+        columns = ("id,source,cluster,model.layers,model.hidden,model.intermediate,model.heads,model.kv_heads,"
+                   "model.head_dim,model.vocabulary,plan.sequence,plan.global_batch,plan.tp,measured.step_time\n")
         rows = "".join(
-            f"r{i},mine,LLaMA,H100,8,{layers},8192,28672,64,8,32000,4096,yes,{batch},1,8,1,1,bf16,none,1\n"
+            f"r{i},mine,dgx-h100-8,{layers},8192,28672,64,8,128,32000,4096,{batch},8,1\n"
             for i, (layers, batch) in enumerate((n, b) for n in (4, 8) for b in (8, 16)))
         table = self.write("steps.csv", columns + rows)
         predicted = json.loads(stepsim("accuracy", table, "--json", "-").stdout)["rows"]
@@ -168,9 +168,9 @@ class CalibrateTest(StepsimTest):
         self.assertIn("joules_per_teraflop", pathlib.Path(chip).read_text())
 
     def test_bad_input_is_refused_with_everything_that_is_wrong(self):
-        mixed = self.write("mixed.csv", "hardware,op,bytes,ranks,time_us\n"
-                           "H100,all_reduce,1048576,8,50\nA100,all_reduce,1048576,8,70\n"
-                           "H100,all_reduce,1048576,eight,50\n")
+        mixed = self.write("mixed.csv", "cluster,op,bytes,ranks,measured.time\n"
+                           "dgx-h100-8,all_reduce,1048576,8,50us\ndgx-a100-8,all_reduce,1048576,8,70us\n"
+                           "dgx-h100-8,all_reduce,1048576,eight,50us\n")
         cut = self.write("cut.log", log_text()[:-8])
         wrong = self.write("wrong.log", log_text().replace("0.1 0\n", "0.1 4\n", 1))
         empty = self.write("empty.log", "nothing\n")
@@ -179,11 +179,12 @@ class CalibrateTest(StepsimTest):
             ["calibrate", mixed, cut, wrong, empty, unknown, "--ranks", "none", "--threads", "0",
              "--allow", "5", "--write-chip", "chip.json"],
             "mixed.csv: has measurements of a100-sxm-80gb, h100-sxm",
-            "mixed.csv:4: ranks must be a number above 0, is \"eight\"",
+            "mixed.csv:4: ranks: must be 2 to 1048576, is \"eight\"",
             "cut.log:21: the log ends within this row",
             "wrong.log:2: 4 values are wrong: the test failed",
             "empty.log: has no measurement",
-            "unknown.csv: must have the columns of one kind of table",
+            "unknown.csv: has no column that begins with measured.",
+            "scripts/convert_tables.py converts tables of 0.1",
             "--ranks: must be a whole number, 1 to 1048576, is \"none\"",
             "--threads: must be a whole number, 1 to 1024, is \"0\"",
             "--allow: needs --check",
@@ -199,10 +200,8 @@ class CalibrateTest(StepsimTest):
         self.expect_refused(["calibrate"], "FILE: must be given")
 
     def test_an_unknown_column_is_named(self):
-        table = self.write("extra.csv", pathlib.Path(MATMULS).read_text().replace("source\n", "sauce\n", 1))
-        run = stepsim("calibrate", table)
-        self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertIn('extra.csv: tables of kernels have no column "sauce"', run.stderr)
+        table = self.write("extra.csv", pathlib.Path(MATMULS).read_text().replace(",said", ",sad", 1))
+        self.expect_refused(["calibrate", table], "extra.csv:2: sad: is no column of this kind of table; did you mean said?")
 
     def test_a_file_that_starts_from_another_file_is_refused(self):
         first = self.write("first.textproto", 'catalog: "second.textproto"')

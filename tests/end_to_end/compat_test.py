@@ -3,10 +3,14 @@
 import json
 import pathlib
 import shutil
+import subprocess
+import sys
 
+import program
 from program import StepsimTest, main, stepsim
 
 COMPAT = pathlib.Path(__file__).resolve().parent.parent / "compat"
+CONVERTER = COMPAT.parents[1] / "scripts" / "convert_tables.py"
 EXPECTED = json.loads((COMPAT / "expected.json").read_text())
 
 
@@ -57,8 +61,20 @@ class CompatTest(StepsimTest):
     def test_tables_are_predicted_alike(self):
         for name, expected in EXPECTED["tables"].items():
             with self.subTest(name):
-                rows = self.result("accuracy", str(COMPAT / "tables" / name))["rows"]
+                table = COMPAT / "tables" / name
+                table = self.converted(table)
+                rows = self.result("accuracy", str(table))["rows"]
                 self.assertEqual([row["predicted"] for row in rows], expected)
+
+    def converted(self, table):
+        run = subprocess.run([sys.executable, "-B", str(CONVERTER), str(table), "--stepsim", program.STEPSIM], capture_output=True, text=True, check=True)
+        self.assertEqual(run.stderr, "")
+        new = self.folder / table.name
+        new.write_text(run.stdout, encoding="utf-8")
+        return new
+
+    def test_tables_that_are_not_converted_say_how_to(self):
+        self.expect_refused(["accuracy", str(COMPAT / "tables" / "collectives.csv")], "scripts/convert_tables.py")
 
     def test_a_store_of_a_sweep_is_merged(self):
         store = self.folder / "old.sqlite"

@@ -8,25 +8,21 @@ MODEL = """
 name: "toy"
 layers: 16 hidden: 2048 intermediate: 8192 heads: 16 kv_heads: 8 vocabulary: 32000
 """
-COLUMNS = {
-    "source_id": "mine", "chip": "H100", "chip_count": 8, "model": "toy", "layers": 16,
-    "hidden": 2048, "ffn": 8192, "heads": 16, "kv_heads": 8, "vocab": 32000, "seq_len": 1024,
-    "gated_mlp": "yes", "moe": "no", "micro_batch": 1, "dtype": "bf16", "step_time_s": 1,
-}
+COLUMNS = {"source": "mine", "model": "toy.textproto", "cluster": "dgx-h100-8", "plan.sequence": 1024,
+           "measured.step_time": "1s"}
 # The columns of a row, and the plan that they mean. `accuracy` once simulated each of them differently.
 CASES = {
     "planned by time, and overlapping steps": (
-        {"pp": 4, "dp": 2, "global_batch": 32, "schedule": "ZB-V"},
+        {"plan.pp": 4, "plan.dp": 2, "plan.global_batch": 32, "plan.schedule": "zbv_auto", "plan.chunks": 2},
         "pp=4,dp=2,global-batch=32,schedule=zbv_auto,chunks=2"),
     "planned by time": (
-        {"pp": 4, "dp": 2, "global_batch": 32, "schedule": "ZB-1p"},
+        {"plan.pp": 4, "plan.dp": 2, "plan.global_batch": 32, "plan.schedule": "zb_auto_1p"},
         "pp=4,dp=2,global-batch=32,schedule=zb_auto_1p"),
     "overlapping steps": (
-        {"dp": 8, "global_batch": 16, "zero_stage": 1, "overlap": "--overlap-param-gather"},
+        {"plan.dp": 8, "plan.global_batch": 16, "plan.zero": 1, "plan.overlap_parameters": "true"},
         "dp=8,global-batch=16,zero=1,overlap-parameters=true"),
-    "FSDP": ({"dp": 8, "global_batch": 16, "zero_stage": 3}, "dp=8,global-batch=16,zero=3"),
-    "plain": ({"tp": 2, "pp": 2, "dp": 2, "global_batch": 16, "sequence_parallel": "yes"},
-              "tp=2,pp=2,dp=2,global-batch=16"),
+    "FSDP": ({"plan.dp": 8, "plan.global_batch": 16, "plan.zero": 3}, "dp=8,global-batch=16,zero=3"),
+    "plain": ({"plan.tp": 2, "plan.pp": 2, "plan.dp": 2, "plan.global_batch": 16}, "tp=2,pp=2,dp=2,global-batch=16"),
 }
 
 

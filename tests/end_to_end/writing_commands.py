@@ -14,8 +14,8 @@ CASE = {
     "flows": [{"id": "1", "src": "a", "dst": "b", "route": ["ab"], "bytes": 4096, "start_s": 0,
                "after": []}],
 }
-TABLE = ("id,source_id,hardware,op,bytes,ranks,time_us\n"
-         "row,mine,H100,all_reduce,1048576,8,50\n")
+TABLE = ("id,source,cluster,op,bytes,ranks,measured.time\n"
+         "row,mine,dgx-h100-8,all_reduce,1048576,8,50us\n")
 FAILURES = ('name: "mine" source: "made up" class { name: "node" rate: 20 per: "node" repair: "1h" } '
             'checkpoint { stall: "5s" } restart { scheduling: "60s" }')
 SCHEDULER_CASE = {

@@ -9,7 +9,6 @@
 
 #include "analysis/accuracy/accuracy.h"
 #include "analysis/accuracy/nccl_log.h"
-#include "analysis/accuracy/training_run.h"
 #include "sim/base/csv_table.h"
 #include "tests/fuzz/input_on_disk.h"
 #include "tests/fuzz/target_parts.h"
@@ -44,30 +43,12 @@ void check_rows(const std::vector<AccuracyRow>& rows) {
 
 }  // namespace
 
-void read_training_rows(std::string_view input) {
-  static const MeasuredCatalog catalog{.hardware = load_hardware(),
-                                       .machines = load_machines(),
-                                       .software = load_software(),
-                                       .models = load_measured_models(),
-                                       .catalog = load_catalog_models()};
-  const CsvTable table = table_of(input);
-  if (kind_of(table) != TableKind::kTrainingRuns || !is_small(table)) {
-    throw_if_any({{"table", "has other rows"}});
-  }
-  for (std::size_t record = 0; record < table.records.size(); ++record) {
-    const TrainingRun run = training_run(table, record, catalog, "");
-    require(!run.problem.empty() || !run.topology.places.chips.empty(), "a run without chips");
-  }
-}
-
 void read_measured_rows(std::string_view input) {
-  static const std::vector<Hardware> hardware = load_hardware();
   const CsvTable table = table_of(input);
-  const std::optional<TableKind> kind = kind_of(table);
-  if (!kind || *kind == TableKind::kTrainingRuns || !is_small(table)) {
+  if (!is_measured_table(table) || !is_small(table)) {
     throw_if_any({{"table", "has other rows"}});
   }
-  check_rows(predict(table, hardware, {}));
+  check_rows(predict(table, {}));
 }
 
 void read_nccl_tests(std::string_view input) {
@@ -79,7 +60,8 @@ void read_nccl_tests(std::string_view input) {
   }
   std::vector<Problem> problems = log.problems;
   const LogFacts facts{.op = "all_reduce", .hardware = "H100", .ranks = 8};
-  const CsvTable table = table_of(log, "log", facts, problems);
+  static const std::vector<Hardware> hardware = load_hardware();
+  const CsvTable table = table_of(log, "log", facts, hardware, problems);
   require(table.records.size() == log.rows.size(), "a table of other rows");
   throw_if_any(std::move(problems));
 }

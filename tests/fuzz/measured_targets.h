@@ -6,7 +6,6 @@
 
 namespace stepsim {
 
-void read_training_rows(std::string_view input);  // become experiments; none is simulated
 void read_measured_rows(
     std::string_view input);                   // collectives and kernels; small ones are predicted
 void read_nccl_tests(std::string_view input);  // a log, which becomes a table of collectives

@@ -276,26 +276,6 @@ TEST(CatalogTest, MisspeltNamesGetASuggestion) {
                   .starts_with("no model completely-other in the catalog. There are: "));
 }
 
-// arXiv 2412.19437, section 4.2, and 2405.04434, section 3.1.2; gpt_oss/torch/model.py.
-TEST(CatalogTest, MeasuredModelsHaveWhatTheirColumnsOmit) {
-  const std::vector<MeasuredModel> models = load_measured_models();
-  const auto named = [&](const std::string& name) {
-    return *std::ranges::find_if(models, [&](const MeasuredModel& model) {
-      return std::ranges::count(model.names, name) > 0;
-    });
-  };
-  const LatentSpec latent{
-      .q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128};
-  EXPECT_EQ(named("deepseekv3").latent, latent);
-  EXPECT_EQ(named("deepseekv3").first_dense, 3);
-  EXPECT_EQ(named("deepseekv3").shared_experts, 1);
-  EXPECT_EQ(named("deepseekv2").latent, latent);
-  EXPECT_EQ(named("deepseekv2").first_dense, 1);
-  EXPECT_EQ(named("deepseekv2").shared_experts, 2);
-  EXPECT_FALSE(named("deepseekv3").attention_sinks);
-  EXPECT_TRUE(named("gptoss").attention_sinks);
-}
-
 TEST(CatalogTest, ListsFamiliesByTheirUsualSizes) {
   const std::vector<std::string> names = list(CatalogKind::kCluster);
   EXPECT_EQ(std::count(names.begin(), names.end(), "dgx-h100-512"), 1);

@@ -91,6 +91,7 @@ std::string other_value(const AnyField& field) {
       {"attention_library", "flash2"},
       {"host_launch_cost", "0.000010000000"},
       {"cuda_graphs", "blocks"},
+      {"memory_figure", "reserved"},
       {"optimizer", "none"}};
   for (const auto& [name, value] : kValues) {
     if (name == field.name()) return value;

@@ -88,25 +88,5 @@ TEST(HardwareWordsTest, NamesOfTheCatalogLeadToTheirOwnEntries) {
   }
 }
 
-// The network of machines that clouds let, in GB/s of a node; 0: the text names none.
-TEST(HardwareWordsTest, FindsTheMachineThatATextNames) {
-  const std::vector<std::pair<std::string, double>> networks = {
-      {"A3 VM (not stated)", 100},
-      {"A3 Mega H100", 200},
-      {"GPUDirect-TCPXO on a3-megagpu-8g", 200},
-      {"EFA (p5.48xlarge)", 400},
-      {"AWS P4d.24xlarge", 50},
-      {"ND96isr_H100_v5", 400},
-      {"p5x", 0},
-      {"RTX A4000", 0},
-      {"", 0},
-  };
-  const std::vector<Machine> machines = load_machines();
-  for (const auto& [text, network] : networks) {
-    const Machine* const machine = find_machine(machines, text);
-    EXPECT_EQ(machine == nullptr ? 0 : machine->network.value() / 1e9, network) << text;
-  }
-}
-
 }  // namespace
 }  // namespace stepsim

@@ -241,30 +241,78 @@ TEST_F(LoadExperimentTest, AChipOfTheCatalogMayBeChangedInPlace) {
 }
 
 // "nemo 25" is like "nemo", which is like "megatron-core": keys and chips of all three hold, the
-// nearest first; sources, recipes and tuning are an entry's own.
-TEST(SoftwareTest, AnEntrySaysWhatDiffersFromAnother) {
-  const std::vector<Software> all = load_software();
-  const auto named = [&all](std::string_view name) -> const Software& {
-    return *std::ranges::find(all, name, &Software::name);
+// nearest first; recipes are an entry's own.
+TEST_F(LoadExperimentTest, AnEntrySaysWhatDiffersFromAnother) {
+  const auto plan = [&](const std::string& software) {
+    return load_experiment(with_keys(from("llama3-8b-dgx-h100-8"), "zero=1,software=" + software))
+        .plan;
   };
-  const auto key = [](const Software& software, std::string_view name) {
-    const auto found =
-        std::ranges::find(software.plan, name, [](const auto& k) { return k.first; });
-    return found == software.plan.end() ? "" : found->second;
+  EXPECT_EQ(plan("nemo-25").loss.kernels, LossKernels::kFused);
+  EXPECT_EQ(plan("nemo").loss.kernels, LossKernels::kInPlace);
+  EXPECT_EQ(plan("nemo-25").messages.gradient_bucket_parameters, 134'217'728);
+  EXPECT_TRUE(plan("nemo-25").narrow.gather_narrow);
+  EXPECT_TRUE(plan("nemo-25").narrow.transpose_operands) << "on Hopper, as megatron-core";
+  EXPECT_FALSE(plan("nemo-25").habits.dropout);
+  EXPECT_TRUE(plan("megatron-core").habits.dropout);
+  EXPECT_EQ(plan("nemo-25").habits.pads_vocabulary, 128);
+  EXPECT_EQ(plan("nemo-2023.05").kernels.attention_library, AttentionLibrary::kFlash1);
+  EXPECT_EQ(plan("megatron-lm-2023").allocator.figure, MemoryFigure::kAllocated);
+}
+
+TEST_F(LoadExperimentTest, AReleaseIsOfTheEntryThatHoldsForIt) {
+  const auto name = [&](const std::string& software) {
+    return load_experiment(with_keys(from("llama3-8b-dgx-h100-8"), "zero=1,software=" + software))
+        .plan.software;
   };
-  const Software& nemo = named("nemo 25");
-  EXPECT_EQ(key(nemo, "loss"), "fused");
-  EXPECT_EQ(key(nemo, "gradient_bucket_parameters"), "134217728");
-  EXPECT_EQ(key(nemo, "gather_narrow"), "true");
-  EXPECT_EQ(key(named("nemo"), "loss"), "in_place");
-  EXPECT_FALSE(nemo.dropout);
-  EXPECT_TRUE(named("megatron-core").dropout);
-  EXPECT_EQ(nemo.pads_vocabulary, 128);
-  EXPECT_EQ(nemo.on_chips.size(), named("megatron-core").on_chips.size());
-  EXPECT_EQ(named("nemo 2023.05").on_chips.front().chip, "h100");
-  EXPECT_NE(nemo.sources, named("nemo").sources);
-  EXPECT_TRUE(named("nemo mlperf").recipes.empty());
-  EXPECT_EQ(named("megatron-lm 2023").memory_figure, MemoryFigure::kAllocated);
+  EXPECT_EQ(name("torchtitan-2024.12"), "torchtitan-2025.03");
+  EXPECT_EQ(name("torchtitan-2025.03"), "torchtitan-2025.03");
+  EXPECT_EQ(name("torchtitan-2025.08"), "torchtitan-2025.11");
+  EXPECT_EQ(name("torchtitan-2026.01"), "torchtitan");
+  EXPECT_EQ(name("nemo-25.04"), "nemo-25");
+  EXPECT_EQ(name("megatron-lm-2023.05"), "megatron-lm-2023");
+  EXPECT_EQ(name("megatron-bridge-26.04/llama3-70b"), "megatron-bridge/llama3-70b");
+}
+
+// What a recipe turns on goes over its software, and what is given over both.
+TEST_F(LoadExperimentTest, ARecipeIsChosenByItsName) {
+  const auto plan = [&](const std::string& keys) {
+    ExperimentSource source;
+    source.model = "deepseek-v3";
+    source.cluster = "dgx-h100-256";
+    return load_experiment(with_keys(source,
+                                     "pp=4,dp=64,ep=64,zero=1,global_batch=2048,"
+                                     "sequence=4096,layout=balanced,software=" +
+                                         keys))
+        .plan;
+  };
+  using Modules = std::vector<RecomputeModule>;
+  const ParallelPlan recipe = plan("megatron-bridge/deepseek-v3");
+  EXPECT_EQ(recipe.recomputing.modules,
+            (Modules{RecomputeModule::kLatentUp, RecomputeModule::kMlp}));
+  EXPECT_TRUE(recipe.overlap.parameters);
+  EXPECT_EQ(plan("megatron-bridge/deepseek-v3,recompute=full").recomputing.kind, Recompute::kFull);
+  EXPECT_EQ(plan("megatron-bridge").recomputing.kind, Recompute::kNone);
+  const auto problems =
+      problems_of(with_keys(from("llama3-8b-dgx-h100-8"), "software=nemo-25/bert"));
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_NE(problems.front().find("must be a recipe of nemo 25: sft, deepseek-v3"),
+            std::string::npos)
+      << problems.front();
+}
+
+// Software that ends a recompute as soon as all is there again leaves out a block's last matmul.
+TEST_F(LoadExperimentTest, ASoftwareRecomputesInItsOwnWay) {
+  const auto plan = [&](const std::string& keys) {
+    return load_experiment(with_keys(from("llama3-8b-dgx-h100-8"), "zero=3," + keys)).plan;
+  };
+  EXPECT_EQ(plan("software=torchtitan,recompute=full").recomputing.kind, Recompute::kAllBut);
+  EXPECT_EQ(plan("software=torchtitan,recompute=full").recomputing.keep,
+            std::vector<KeptResult>{KeptResult::kDown});
+  EXPECT_EQ(plan("recompute=full").recomputing.kind, Recompute::kFull);
+  EXPECT_EQ(plan("recomputes_as_needed=true,recompute=full").recomputing.kind, Recompute::kAllBut);
+  EXPECT_EQ(
+      plan("recomputes_cudnn=true,attention_library=cudnn,recompute=alternate").recomputing.kind,
+      Recompute::kAlternateMatmuls);
 }
 
 TEST_F(LoadExperimentTest, APlanMayNameItsSoftware) {
@@ -301,7 +349,7 @@ TEST_F(LoadExperimentTest, APlanMayNameItsSoftware) {
   source = with_keys(source, "software=megatron-lm-2023,pp=1,zero=2");  // ZeRO-2 always overlaps
   EXPECT_FALSE(load_experiment(source).plan.messages.batch_p2p);
   EXPECT_TRUE(load_experiment(source).plan.overlap.gradients);
-  source = with_keys(source, "software=torchtitan-1999");
+  source = with_keys(source, "software=turbotitan");
   const auto problems = problems_of(source);
   ASSERT_EQ(problems.size(), 1U);
   EXPECT_NE(
@@ -315,10 +363,10 @@ TEST_F(LoadExperimentTest, EverySoftwareGoesWithUsualPlans) {
   ExperimentSource source;
   source.model = "llama3-8b";
   source.cluster = "dgx-h100-8";
-  for (const Software& software : load_software()) {
-    std::string name = software.name;
-    std::ranges::replace(name, ' ', '-');
-    if (name == "megatron-core-deepep") continue;  // for experts
+  for (const std::string& name : software_names()) {
+    const bool of_experts = name == "megatron-core-deepep" || name.ends_with("/deepseek-v3") ||
+                            name.ends_with("/kimi-k2") || name.find("/nemotron3") != name.npos;
+    if (of_experts) continue;
     for (const char* keys :
          {"zero=0", "zero=1", "zero=2", "zero=3", "dtype=fp8", "dtype=fp32", "state_bytes=16",
           "gradient_bytes=2", "optimizer=none", "lora_rank=8"}) {

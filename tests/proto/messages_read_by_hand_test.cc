@@ -11,7 +11,6 @@
 #include "proto/algorithm.pb.h"
 #include "proto/experiment.pb.h"
 #include "proto/hardware.pb.h"
-#include "proto/measured_model.pb.h"
 #include "proto/request_mix.pb.h"
 #include "proto/software.pb.h"
 #include "proto/trainer_names.pb.h"
@@ -37,18 +36,11 @@ std::vector<ReadByHand> messages_read_by_hand() {
        "proto/collective_files.cc",
        {"lane", "round", "from", "to", "reduce", "block", "after"}},
       {file::Algorithm::Round::descriptor(), "proto/collective_files.cc", {"lane", "round"}},
-      {file::HardwareTable::descriptor(),
-       "proto/catalog/load_hardware.cc",
-       {"hardware", "machine"}},
-      {file::Machine::descriptor(), "proto/catalog/load_hardware.cc", {"name", "network_gigabits"}},
+      {file::HardwareTable::descriptor(), "proto/catalog/load_hardware.cc", {"hardware"}},
       {file::Hardware::descriptor(),
        "proto/catalog/load_hardware.cc",
        {"name", "chip", "cluster", "one_cluster", "chips_per_node", "multislice",
         "cores_per_chip"}},
-      {file::MeasuredModelTable::descriptor(), "proto/catalog/load_measured_models.cc", {"model"}},
-      {file::MeasuredModel::descriptor(),
-       "proto/catalog/load_measured_models.cc",
-       {"name", "latent", "first_dense", "shared_experts", "attention_sinks", "sizes"}},
       {file::TrainerNames::descriptor(),
        "proto/catalog/trainer_names.cc",
        {"remat_policy", "recomputed_module", "model"}},
@@ -68,15 +60,19 @@ std::vector<ReadByHand> messages_read_by_hand() {
       {file::SoftwareTable::descriptor(), "proto/catalog/load_software.cc", {"software"}},
       {file::Software::descriptor(),
        "proto/catalog/load_software.cc",
-       {"name", "source", "plan", "dropout", "chip", "recomputes_as_needed", "recomputes_cudnn",
-        "dtype", "pads_vocabulary", "recipe", "vocabulary", "tuning", "memory_figure",
-        "unused_memory", "flat_gradient_bytes", "also_called", "not_called", "like"}},
+       {"name", "until", "plan", "software", "chip", "recipe", "like"}},
       {file::SoftwareRecipe::descriptor(),
        "proto/catalog/load_software.cc",
-       {"model", "plan", "chip"}},
+       {"name", "plan", "software", "chip"}},
       {file::EngineReleaseTable::descriptor(),
        "proto/catalog/load_engine_releases.cc",
-       {"release"}},
+       {"release", "software"}},
+      {file::ServingSoftware::descriptor(),
+       "proto/catalog/load_serving_software.cc",
+       {"name", "engine", "front_time", "library", "decode_kernels", "expert_kernels"}},
+      {file::ServingLibrary::descriptor(),
+       "proto/catalog/load_serving_software.cc",
+       {"on", "name"}},
       {file::EngineRelease::descriptor(),
        "proto/catalog/load_engine_releases.cc",
        {"name", "engine", "keys", "defaults"}},
@@ -94,7 +90,7 @@ std::vector<ReadByHand> messages_read_by_hand() {
         "sources"}},
       {file::SoftwareChip::descriptor(),
        "proto/catalog/load_software.cc",
-       {"begins_with", "fields", "plan"}},
+       {"begins_with", "fields", "plan", "software"}},
   };
 }
 
@@ -131,8 +127,7 @@ TEST(MessagesReadByHandTest, EveryMessageHasATableOrIsReadByHand) {
   for (const google::protobuf::Descriptor* any :
        {file::Algorithm::descriptor(), file::Chip::descriptor(), file::Cluster::descriptor(),
         file::Experiment::descriptor(), file::Hardware::descriptor(), file::Library::descriptor(),
-        file::MeasuredModel::descriptor(), file::Model::descriptor(), file::Plan::descriptor(),
-        file::Software::descriptor()}) {
+        file::Model::descriptor(), file::Plan::descriptor(), file::Software::descriptor()}) {
     for (int i = 0; i < any->file()->message_type_count(); ++i) {
       const std::string name = any->file()->message_type(i)->full_name();
       EXPECT_EQ(std::ranges::count(known, name), 1)

@@ -20,16 +20,14 @@ PLANS = [{"tp": tp, "dp": 8 // tp, "zero": zero, "sequence": sequence}
 
 # A row of a table of training runs with tens of millions of ops. Its software has a host that launches
 # them, so periods that repeat themselves are simulated, too.
-LONG_RUN = """id,source_id,chip,chip_count,chips_per_node,model,layers,hidden,ffn,heads,kv_heads,head_dim,vocab,seq_len,\
-gated_mlp,moe,global_batch,micro_batch,tp,pp,dp,cp,ep,virtual_stages,schedule,zero_stage,sequence_parallel,recompute,\
-dtype,step_time_s,software
-long,made up,H100,16,8,long,240,1024,4096,16,16,64,32000,1024,yes,no,16384,1,1,16,1,1,1,1,1F1B,0,no,none,bf16,100,megatron-core
+LONG_RUN = """id,source,model.layers,model.hidden,model.intermediate,model.heads,model.vocabulary,cluster,software,plan.pp,\
+plan.global_batch,plan.microbatch,plan.sequence,plan.zero,measured.step_time
+long,made up,240,1024,4096,16,32000,dgx-h100-16,megatron-core,16,16384,1,1024,0,100s
 """
 
 # Requests that take longer than a test may.
-LONG_SERVICE = """id,source,grade,model,chip,chips,mode,framework,precision,tp,isl,osl,load,concurrency,num_requests,\
-tpot_mean_s
-long,made up,A,llama3-8b,H100,1,agg,vllm,bf16,1,1000,1000,closed loop,64,1000000,0.01
+LONG_SERVICE = """id,source,grade,model,cluster,software,plan.tp,requests,measured.tpot_mean
+long,made up,A,llama3-8b,dgx-h100-8,vllm,1,"closed:concurrency=64,count=1000000,input=1000,output=1000",0.01
 """
 
 

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <cassert>
+
 #include "schedules/pipeline/op_makers.h"
 
 namespace stepsim {
 namespace {
 
 PipelineSchedule looped(const ScheduleShape& shape, bool last_first) {
+  assert(shape.stages >= 1 && shape.microbatches >= 1 && shape.chunks >= 1);
   return schedule_by_rank(shape, [&](std::int32_t) {
     RankOrder order;
     for (std::int32_t chunk = 0; chunk < shape.chunks; ++chunk) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 namespace stepsim {
 
 PipelineSchedule chimera(std::int32_t stages, std::int32_t microbatches) {
+  assert(stages >= 2 && stages % 2 == 0 && microbatches >= 2 && microbatches % 2 == 0);
   const ScheduleShape shape{stages, microbatches, 2, Placement::kBidirectional};
   return schedule_by_rank(shape, [&](std::int32_t rank) {
     std::vector<std::pair<std::int64_t, PipelineOp>> by_slot;

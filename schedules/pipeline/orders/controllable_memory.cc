@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <compare>
 #include <optional>
 #include <vector>
@@ -319,6 +320,7 @@ std::string exact_v(const char* rule, std::int64_t exact) {
 }  // namespace
 
 PipelineSchedule v_half(std::int32_t stages, std::int32_t microbatches) {
+  assert(stages >= 1 && microbatches >= 1);
   return from_pattern({.stages = stages,
                        .microbatches = microbatches,
                        .half_delay = stages % 2 == 0 ? 3 : 0,
@@ -326,6 +328,7 @@ PipelineSchedule v_half(std::int32_t stages, std::int32_t microbatches) {
 }
 
 PipelineSchedule v_min(std::int32_t stages, std::int32_t microbatches) {
+  assert(stages >= 1 && microbatches >= 1);
   return from_pattern({.stages = stages,
                        .microbatches = microbatches,
                        .half_delay = stages % 3 == 0 ? 2 : 0,

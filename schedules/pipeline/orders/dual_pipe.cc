@@ -211,10 +211,12 @@ BubbleFormula bubble_of(const BubbleNumbers& n, std::int64_t outer, const std::s
 }  // namespace
 
 PipelineSchedule dualpipe(std::int32_t stages, std::int32_t microbatches) {
+  assert(stages % 2 == 0 && microbatches % 2 == 0 && microbatches >= 2 * stages);
   return schedule_of({stages, microbatches, 2, Placement::kBidirectional});
 }
 
 PipelineSchedule dualpipev(std::int32_t stages, std::int32_t microbatches) {
+  assert(stages >= 2 && microbatches >= 2 * stages);
   return schedule_of({stages, microbatches, 2, Placement::kV});
 }
 

@@ -1,6 +1,7 @@
 #include "schedules/pipeline/orders/hanayo.h"
 
 #include <algorithm>
+#include <cassert>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -112,6 +113,7 @@ class Waves {
 }  // namespace
 
 PipelineSchedule hanayo(std::int32_t stages, std::int32_t microbatches, std::int32_t chunks) {
+  assert(stages >= 1 && microbatches >= 1 && chunks >= 2 && chunks % 2 == 0);
   Waves backwards_first(stages, microbatches, chunks, false);
   Waves forwards_first(stages, microbatches, chunks, true);
   backwards_first.run();

@@ -1,6 +1,7 @@
 #include "schedules/pipeline/orders/interleaved.h"
 
 #include <algorithm>
+#include <cassert>
 #include <vector>
 
 #include "schedules/pipeline/op_makers.h"
@@ -27,6 +28,7 @@ std::vector<Entry> forward_table(const InterleavedShape& shape) {
 }
 
 ScheduleShape whole(const InterleavedShape& shape) {
+  assert(shape.stages >= 1 && shape.microbatches >= 1 && shape.chunks >= 1);
   return {shape.stages, shape.microbatches, shape.chunks, Placement::kLoop};
 }
 

@@ -1,10 +1,13 @@
 #include "schedules/pipeline/orders/naive.h"
 
+#include <cassert>
+
 #include "schedules/pipeline/op_makers.h"
 
 namespace stepsim {
 
 PipelineSchedule naive_sequential(std::int32_t stages, std::int32_t microbatches) {
+  assert(stages >= 1 && microbatches >= 1);
   return schedule_by_rank({stages, microbatches}, [&](std::int32_t) {
     RankOrder order;
     for (std::int32_t i = 0; i < microbatches; ++i) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "schedules/pipeline/op_makers.h"
 
@@ -11,6 +12,7 @@ namespace {
 
 // Each rank runs `ahead` more forwards before its first backward than the rank below it.
 PipelineSchedule alternating(std::int32_t stages, std::int32_t microbatches, std::int32_t ahead) {
+  assert(stages >= 1 && microbatches >= 1);
   return schedule_by_rank({stages, microbatches}, [&](std::int32_t rank) {
     const std::int32_t warm_up = std::min(ahead * (stages - 1 - rank), microbatches);
     RankOrder order;

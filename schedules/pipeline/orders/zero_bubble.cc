@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <deque>
 
 #include "schedules/pipeline/op_makers.h"
@@ -12,6 +13,7 @@ namespace {
 
 // Rank r runs ahead (P - 1 - r) forwards first, and its weight gradients ahead r backwards late.
 PipelineSchedule handmade(std::int32_t stages, std::int32_t microbatches, std::int32_t ahead) {
+  assert(stages >= 1 && microbatches >= 1);
   return schedule_by_rank({stages, microbatches}, [&](std::int32_t rank) {
     const std::int32_t warm_up = std::min(ahead * (stages - 1 - rank), microbatches);
     const std::int32_t late = ahead * rank;

@@ -1,6 +1,7 @@
 #include "schedules/pipeline/orders/zero_bubble_auto.h"
 
 #include <algorithm>
+#include <cassert>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -215,6 +216,8 @@ class AutoPlanner {
 
 PipelineSchedule zb_auto(std::int32_t stages, std::int32_t microbatches, const StageCosts& costs,
                          std::int64_t memory_limit, const ActivationMemory& memory) {
+  assert(stages >= 1 && microbatches >= 1 && memory_limit >= 1);
+  assert(memory.weight > 0 && memory.weight <= memory.forward);
   PipelineSchedule best{.microbatches = microbatches};
   std::optional<std::int64_t> shortest;
   const std::int64_t limit = std::min<std::int64_t>(memory_limit, microbatches);

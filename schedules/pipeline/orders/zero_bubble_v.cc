@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "schedules/pipeline/op_makers.h"
 
@@ -41,6 +42,7 @@ class HandOrder {
 }  // namespace
 
 PipelineSchedule zbv_hand(std::int32_t stages, std::int32_t microbatches) {
+  assert(stages >= 1 && microbatches >= 1);
   const std::int32_t planned = std::max(2 * stages - 1, microbatches);
   return schedule_by_rank({stages, microbatches, 2, Placement::kV}, [&](std::int32_t rank) {
     HandOrder list(microbatches);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <deque>
 #include <optional>
 #include <utility>
@@ -253,6 +254,7 @@ VAutoAttempt plan_repeatedly(const VAutoTask& task, VAutoOptions options) {
 
 PipelineSchedule zbv_auto(std::int32_t stages, std::int32_t microbatches,
                           const PipelineCosts& costs, std::int64_t memory_limit) {
+  assert(stages >= 1 && microbatches >= 1 && memory_limit >= 2 * stages);
   const VAutoTask task{stages, microbatches, costs, memory_limit};
   std::optional<VAutoAttempt> best;
   for (int variant = 0; variant < 4; ++variant) {

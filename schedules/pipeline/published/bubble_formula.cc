@@ -1,8 +1,11 @@
 #include "schedules/pipeline/published/bubble_formula.h"
 
+#include <cassert>
+
 namespace stepsim {
 
 std::optional<BubbleFormula> bubble_formula(const ScheduleRequest& request) {
+  assert(check(request).empty());
   const PublishedSchedule& schedule = published(request.name);
   if (schedule.bubble == nullptr) return std::nullopt;
   const StageCosts costs = costs_of(request);

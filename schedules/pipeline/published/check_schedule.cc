@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,7 +15,14 @@ namespace stepsim {
 namespace {
 
 constexpr std::int64_t kMostStages = 1 << 16;
-constexpr std::int64_t kMostMemory = std::int64_t{1} << 40;  // times kMostMicrobatches: 60 bits
+constexpr std::int64_t kMostMemory = std::int64_t{1} << 40;
+constexpr std::int64_t kMostInt64 = std::numeric_limits<std::int64_t>::max();
+static_assert(kMostStages <= kMostInt64 / kMostMicrobatches / kMostChunks, "counts of ops fit");
+static_assert(kMostMemory <= kMostInt64 / kMostMicrobatches, "memory of all micro-batches fits");
+
+// Times that a forward stands for: F, B and W, each with a message behind it.
+constexpr std::int64_t kTimesOfAForward = 6;
+static_assert(kMostForwards <= kMostTime / kTimesOfAForward, "the largest schedule has some time");
 
 // Returns " (5, 6, 10)", every group size that is allowed; "" if there is none.
 std::string legal_groups(std::int64_t stages, std::int64_t microbatches) {
@@ -261,8 +270,7 @@ class Checks {
           fmt::format("stages x microbatches x chunks must be at most {}, is {} x {} x {}",
                       kMostForwards, request_.stages, request_.microbatches, chunks));
     } else if (has_costs) {
-      // All ops and their sends, one after another, must fit in 64 bits.
-      const std::int64_t most = kMostTime / forwards / 6;
+      const std::int64_t most = kMostTime / forwards / kTimesOfAForward;
       if (longest(longest_stage(costs_of(request_))) > most) {
         add(longest_time(), fmt::format("must be at most {} ps for so many ops", most));
       }

@@ -1,5 +1,7 @@
 #include "schedules/pipeline/published/make_schedule.h"
 
+#include <cassert>
+
 #include "schedules/pipeline/orders/interleaved.h"
 
 namespace stepsim {
@@ -14,6 +16,7 @@ std::int64_t chunks_of(const ScheduleRequest& request) {
 }
 
 PipelineSchedule make_schedule(const ScheduleRequest& request) {
+  assert(check(request).empty());
   const PublishedSchedule& schedule = published(request.name);
   const StageCosts costs = costs_of(request);
   ScheduleNumbers numbers{.stages = static_cast<std::int32_t>(request.stages),

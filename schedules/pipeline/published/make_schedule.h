@@ -24,8 +24,8 @@
 
 namespace stepsim {
 
-// The longest time that costs may contain. All ops, one after another, must fit in 64 bits. In
-// picoseconds it is 53.4 days.
+// The longest time that all ops of a schedule may take, one after another. In picoseconds it
+// is 53.4 days.
 inline constexpr std::int64_t kMostTime = std::int64_t{1} << 62;
 
 struct ScheduleRequest {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <random>
 #include <tuple>
 #include <utility>
@@ -383,6 +384,7 @@ std::vector<Problem> check(const OptimalRequest& request) {
 }
 
 OptimalSchedule optimal_schedule(const OptimalRequest& request) {
+  assert(check(request).empty());
   return OrderOptimizer(request).run();
 }
 

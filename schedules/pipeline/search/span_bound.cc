@@ -1,6 +1,7 @@
 #include "schedules/pipeline/search/span_bound.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <limits>
 #include <utility>
@@ -161,6 +162,7 @@ class Bound {
 
 std::int64_t span_bound(const ScheduleShape& shape, const StageCosts& costs,
                         std::int64_t memory_limit) {
+  assert(memory_limit >= shape.chunks);
   return Bound(shape, costs, memory_limit).run();
 }
 

@@ -1,6 +1,6 @@
 // Experiment is a checked description of one run: the model, the cluster and the plan. Files, flags
 // and rows of measured tables become one (proto/load_experiment.h,
-// analysis/accuracy/training_run.h). simulate_experiment() turns it into a result. Nothing behind
+// analysis/accuracy/run_rows.h). simulate_experiment() turns it into a result. Nothing behind
 // it sees protobuf.
 
 #pragma once

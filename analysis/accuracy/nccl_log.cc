@@ -12,6 +12,7 @@
 
 #include "analysis/accuracy/row_fields.h"
 #include "sim/base/field_text.h"
+#include "sim/base/key_spelling.h"
 
 namespace stepsim {
 namespace {
@@ -311,8 +312,7 @@ CsvTable table_of(const NcclLog& log, const std::string& path, const LogFacts& f
   std::set<std::string> missing;
   const Hardware* const told = find_hardware(hardware, facts.hardware);
   for (const NcclRow& row : log.rows) {
-    std::string op = row.op.empty() ? facts.op : row.op;
-    std::ranges::replace(op, '-', '_');
+    const std::string op = with_underscores(row.op.empty() ? facts.op : row.op);
     const auto ranks = row.ranks ? row.ranks : facts.ranks;
     const std::int64_t nodes = row.nodes ? *row.nodes : facts.nodes.value_or(1);
     const Hardware* const named = find_hardware(hardware, row.hardware);

@@ -9,6 +9,7 @@
 #include "serving/serving_text.h"
 #include "sim/base/field_assignments.h"
 #include "sim/base/field_text.h"
+#include "sim/base/key_spelling.h"
 
 namespace stepsim {
 namespace {
@@ -38,9 +39,7 @@ std::string without_expert_keys(std::string_view keys) {
 
 bool has_key(std::string_view keys, std::string_view wanted) {
   return std::ranges::any_of(split_text(keys, ','), [wanted](std::string_view entry) {
-    std::string key(entry.substr(0, entry.find('=')));
-    std::ranges::replace(key, '-', '_');
-    return key == wanted;
+    return with_underscores(entry.substr(0, entry.find('='))) == wanted;
   });
 }
 

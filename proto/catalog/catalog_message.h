@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "proto/catalog/catalog.h"
 #include "proto/message_file.h"
 #include "proto/model.pb.h"
 
@@ -19,6 +20,18 @@ namespace stepsim {
 // problems is not kept.
 bool read_catalog_message(const SourceText& source, std::string_view prefix,
                           google::protobuf::Message& message, ProblemList& problems);
+
+// Returns all tables of a folder of the catalog as one, in the order of their files: "engines".
+template <class Table>
+Table catalog_table(std::string_view folder, ProblemList& problems) {
+  Table all;
+  for (const SourceText& source : catalog_tables(folder)) {
+    Table table;
+    read_catalog_message(source, "", table, problems);
+    all.MergeFrom(table);
+  }
+  return all;
+}
 
 // Reads a model: a message, or the config.json of Hugging Face, for which `as` is that of
 // read_hugging_face(). Returns whether it is such a config.

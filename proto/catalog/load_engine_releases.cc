@@ -98,16 +98,13 @@ std::string fraction_key(const EngineDefaults& defaults, const EngineSetting& se
 std::vector<EngineRelease> load_engine_releases() {
   ProblemList problems;
   std::vector<EngineRelease> releases;
-  for (const SourceText& source : catalog_tables("engines")) {
-    file::EngineReleaseTable table;
-    read_catalog_message(source, "", table, problems);
-    for (const file::EngineRelease& message : table.release()) {
-      EngineRelease& release = releases.emplace_back(EngineRelease{
-          .name = message.name(), .engine = message.engine(), .keys = message.keys()});
-      const std::string where = release.engine + "@" + release.name;
-      for (const file::EngineDefaults& defaults : message.defaults()) {
-        release.defaults.push_back(defaults_of(defaults, where, problems));
-      }
+  const auto table = catalog_table<file::EngineReleaseTable>("engines", problems);
+  for (const file::EngineRelease& message : table.release()) {
+    EngineRelease& release = releases.emplace_back(
+        EngineRelease{.name = message.name(), .engine = message.engine(), .keys = message.keys()});
+    const std::string where = release.engine + "@" + release.name;
+    for (const file::EngineDefaults& defaults : message.defaults()) {
+      release.defaults.push_back(defaults_of(defaults, where, problems));
     }
   }
   throw_if_any(problems.all());

@@ -40,12 +40,9 @@ void prefer(const std::vector<std::string>& names, std::vector<Entry>& entries) 
 std::vector<ServingSoftware> load_serving_software() {
   ProblemList problems;
   std::vector<ServingSoftware> all;
-  for (const SourceText& source : catalog_tables("engines")) {
-    file::EngineReleaseTable table;
-    read_catalog_message(source, "", table, problems);
-    for (const file::ServingSoftware& message : table.software()) {
-      all.push_back(software_of(message, problems));
-    }
+  const auto table = catalog_table<file::EngineReleaseTable>("engines", problems);
+  for (const file::ServingSoftware& message : table.software()) {
+    all.push_back(software_of(message, problems));
   }
   throw_if_any(problems.all());
   return all;

@@ -83,13 +83,9 @@ file::Software completed(const file::Software& entry, const std::vector<file::So
 
 std::vector<file::Software> software_messages() {
   ProblemList problems;
-  std::vector<file::Software> entries;
-  for (const SourceText& source : catalog_tables("software")) {
-    file::SoftwareTable table;
-    read_catalog_message(source, "", table, problems);
-    entries.insert(entries.end(), table.software().begin(), table.software().end());
-  }
+  const auto table = catalog_table<file::SoftwareTable>("software", problems);
   throw_if_any(problems.all());
+  const std::vector<file::Software> entries(table.software().begin(), table.software().end());
   std::vector<file::Software> all;
   for (const file::Software& entry : entries) all.push_back(completed(entry, entries));
   return all;

@@ -18,18 +18,15 @@ struct TrainerTables {
 TrainerTables load_trainer_names() {
   ProblemList problems;
   TrainerTables tables;
-  for (const SourceText& source : catalog_tables("trainers")) {
-    file::TrainerNames message;
-    read_catalog_message(source, "", message, problems);
-    for (const file::RematPolicy& policy : message.remat_policy()) {
-      tables.policies.push_back({policy.name(), policy.keep(), policy.offload()});
-    }
-    for (const file::RecomputedModule& module : message.recomputed_module()) {
-      tables.modules.push_back({module.name(), module.module(), module.needs()});
-    }
-    for (const file::TrainerModel& model : message.model()) {
-      tables.models.push_back({model.trainer(), model.name(), model.catalog(), model.fields()});
-    }
+  const auto message = catalog_table<file::TrainerNames>("trainers", problems);
+  for (const file::RematPolicy& policy : message.remat_policy()) {
+    tables.policies.push_back({policy.name(), policy.keep(), policy.offload()});
+  }
+  for (const file::RecomputedModule& module : message.recomputed_module()) {
+    tables.modules.push_back({module.name(), module.module(), module.needs()});
+  }
+  for (const file::TrainerModel& model : message.model()) {
+    tables.models.push_back({model.trainer(), model.name(), model.catalog(), model.fields()});
   }
   throw_if_any(problems.all());
   return tables;

@@ -67,6 +67,11 @@ class Row:
         return value
 
 
+def cell_text(value):
+    """The text of a key's value: "true", "8", "all_but"."""
+    return {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
+
+
 def number_text(value):
     """The shortest text that reads back as the same number."""
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)

@@ -7,18 +7,17 @@ don't divide.
 """
 
 import dataclasses
-import pathlib
 import re
-import tomllib
 
 from old_tables.catalog import names_of_models, sizes_of, types_of_chip
 from old_tables.hardware import all_hardware, find_hardware
-from old_tables.rows import Refused, Row, is_blank, letters_and_digits, number_text
+from old_tables.rows import Refused, Row, is_blank, letters_and_digits, number_text, words_of_tables
+from old_tables.words import said
 
 COLUMNS = ["model", "chip", "chips", "framework", "isl", "osl"]
 ORDER = ["id", "source", "grade", "model", "cluster", "chip", "software", "engine", "replicas", "prefill", "decode", "requests",
          "plan", "pass", "model.experts", "chips", "measured", "said", "assumed"]
-WORDS = tomllib.loads(pathlib.Path(__file__).with_name("served_words.toml").read_text(encoding="utf-8"))
+WORDS = words_of_tables("served_words")
 MEASURES = {"ttft_mean_s": "measured.ttft_mean", "tpot_mean_s": "measured.tpot_mean",
             "output_tok_per_s_per_chip": "measured.output_tokens_per_s_per_chip"}
 SAID = ["model", "model_id", "chip", "framework", "framework_version", "precision", "kv_dtype", "mode", "length_dist", "load",
@@ -292,8 +291,9 @@ class Conversion:
         parts |= {"requests": self.requests(), "engine": self.engine()}
         cells, served = self.pools() if self.says("mode", "disagg") else self.replicas()
         cells["chips"] = "" if served == self.chips else self.chips
-        said = "; ".join(dict.fromkeys(self.row.text(column) for column in SAID if self.row.text(column)))
-        return own | parts | cells | types | self.measured() | {"said": said, "assumed": "; ".join(self.row.assumed)}
+        measured = self.measured()
+        words = {"said": said(self.row, *SAID), "assumed": "; ".join(self.row.assumed)}
+        return own | parts | cells | types | measured | words
 
 
 def convert(cells):

@@ -5,7 +5,7 @@ import pathlib
 import re
 import subprocess
 
-from old_tables.rows import CATALOG, Refused, is_blank, letters_and_digits, parse_textproto, read_textproto
+from old_tables.rows import CATALOG, Refused, is_blank, letters_and_digits, parse_textproto, read_textproto, squeezed
 
 # The program, which reads the catalog's models; convert_tables.py sets it.
 stepsim = "stepsim"
@@ -154,7 +154,7 @@ LATENT = ("q_rank", "kv_rank", "nope_dim", "rope_dim", "v_dim")
 
 
 def is_yes(text):
-    words = re.sub("[ _-]", "", text.lower())
+    words = squeezed(text)
     return words in ("1", "y", "on") or words.startswith(("1(", "yes", "true", "enabled"))
 
 

@@ -6,7 +6,7 @@ apply to the plan, is left to the program (`--software`).
 
 import re
 
-from old_tables.rows import Refused, is_blank, squeezed, words_of_tables
+from old_tables.rows import Refused, cell_text, is_blank, squeezed, words_of_tables
 from old_tables.training_model import is_yes
 from old_tables.training_recompute import read_recompute
 from old_tables.training_software import metric, recipe_of
@@ -21,9 +21,11 @@ USUAL_RANK = 32
 CHUNKS = {"zbv_auto": 2, "dualpipev": 2, "hanayo": 2, "breadth_first": 2, "interleaved_1f1b": 2, "interleaved_zb1p": 2}
 # Schedules that split every backward.
 SPLITTING = ("zb", "interleaved_zb")
-# What a key is that neither the row nor its software gives, where a rule here asks for it.
-DEFAULTS = {"zero": "0", "fused_attention": "true", "loss": "fused", "dispatch": "all_to_all", "dtype": "bf16",
-            "tensor_pieces": "1", "schedule": "1f1b", "chunks": "1", "optimizer_scratch_bytes": "0"}
+# What a key is that neither the row nor its software gives.
+DEFAULTS = {"tp": "1", "cp": "1", "pp": "1", "ep": "1", "microbatch": "1", "zero": "0", "dtype": "bf16", "schedule": "1f1b",
+            "chunks": "1", "dispatch": "all_to_all", "overlap_parameters": "false", "overlap_expert_parallel": "false",
+            "fused_attention": "true", "loss": "fused", "tensor_pieces": "1", "eager_gate": "false", "hold_logits": "false",
+            "shared_master": "false", "free_gradients": "false", "optimizer_scratch_bytes": "0"}
 
 
 class Keys:
@@ -37,7 +39,7 @@ class Keys:
         return self.given.get(key, self.brought.get(key, DEFAULTS.get(key, "")))
 
     def __setitem__(self, key, value):
-        self.given[key] = {True: "true", False: "false"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+        self.given[key] = cell_text(value)
 
     def on(self, key):
         return self[key] == "true"

@@ -10,9 +10,9 @@ import tempfile
 
 from old_tables import network_words, slice_words, training_model
 from old_tables.hardware import find_hardware, network_of_machine
-from old_tables.rows import Refused, Row, is_blank, number_text
+from old_tables.rows import Refused, Row, cell_text, is_blank, number_text
 from old_tables.training_model import model_of
-from old_tables.training_plan import is_open, plan_of
+from old_tables.training_plan import DEFAULTS, is_open, plan_of
 from old_tables.training_software import Entry, entries, software_of
 
 COLUMNS = ["model", "chip", "chip_count", "global_batch", "step_time_s"]
@@ -134,23 +134,13 @@ def _ranks(row):
 
 
 def _cells(keys, brought):
-    """The columns of keys that differ from what the software brings."""
+    """The columns of keys that differ from what the software brings, or from what they are without it."""
     cells = {}
     for key, value in keys.items():
-        value = {True: "true", False: "false"}.get(value, value) if isinstance(value, bool) else str(value)
-        usual = brought.get(key)
-        if usual == value and key not in ALWAYS:
-            continue
-        if usual is None and key not in ALWAYS and value == USUAL.get(key):
-            continue
-        cells[("plan." if key in PLAN_KEYS else "software.") + key] = value
+        text = cell_text(value)
+        if key in ALWAYS or text != brought.get(key, DEFAULTS.get(key)):
+            cells[("plan." if key in PLAN_KEYS else "software.") + key] = text
     return cells
-
-
-# Defaults of keys that a row may give.
-USUAL = {"tp": "1", "cp": "1", "pp": "1", "ep": "1", "microbatch": "1", "overlap_parameters": "false", "tensor_pieces": "1",
-         "schedule": "1f1b", "overlap_expert_parallel": "false", "eager_gate": "false", "hold_logits": "false",
-         "shared_master": "false", "free_gradients": "false"}
 
 
 def convert(cells):

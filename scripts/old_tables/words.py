@@ -1,12 +1,10 @@
 """Words of tables of kernels and collectives: words.toml."""
 
 import decimal
-import pathlib
-import tomllib
 
-from old_tables.rows import Refused, number_text
+from old_tables.rows import Refused, number_text, words_of_tables
 
-WORDS = tomllib.loads(pathlib.Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+WORDS = words_of_tables("words")
 
 
 def word_of(table, text, what):

@@ -61,20 +61,16 @@ SearchResult searched(const SearchRequest& request) {
   return search_plans(request.places, options);
 }
 
-// Goes on from the best plans, or where nothing fits from those that need the least memory.
 Refinement refined(const SearchRequest& request, const SearchResult& result,
                    const ProgressClock::time_point& start) {
-  constexpr std::size_t kStarts = 3;
   if (result.least_step) return {};
-  std::vector<FoundPlan> starts = result.best.empty() ? result.nearest : result.best;
-  if (starts.size() > kStarts) starts.resize(kStarts);
   std::optional<double> left;
   if (request.options.time_limit_s) {
     left = *request.options.time_limit_s -
            std::chrono::duration<double>(ProgressClock::now() - start).count();
   }
-  return refine_plans(request.places, starts, request.settled, request.refine, request.options,
-                      left);
+  return refine_plans(request.places, starts_of_refinement(result), request.settled, request.refine,
+                      request.options, left);
 }
 
 // The best plan as an experiment, complete in itself.

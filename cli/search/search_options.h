@@ -21,7 +21,8 @@ struct SearchRequest {
   SettledKeys settled{};              // for refine_plans()
   std::optional<ParallelPlan> why{};  // on the first cluster
   bool has_price = false;
-  std::string json{};  // files to be written; empty: none; "-": standard output
+  std::optional<double> tokens{};  // of a whole training: what it takes is said, too
+  std::string json{};              // files to be written; empty: none; "-": standard output
   std::string csv{};
   std::string plot{};
   std::string experiment{};  // of the best plan

@@ -59,13 +59,13 @@ std::string_view name_of(MemoryFigure figure) {
 
 ParallelPlan with_recompute_habits(ParallelPlan plan, const ModelSpec& model) {
   RecomputePlan& recompute = plan.recomputing;
-  if (plan.recompute_habits.as_needed && recompute.kind == Recompute::kFull &&
+  if (plan.habits.recomputes_as_needed && recompute.kind == Recompute::kFull &&
       recompute.block == 1 && model.experts.routed == 0) {
     // No backward reads the result of a block's last matmul, whose place is the next block's input.
     recompute.kind = Recompute::kAllBut;
     recompute.keep = {KeptResult::kDown};
   }
-  if (plan.recompute_habits.cudnn && recompute.kind == Recompute::kAlternate &&
+  if (plan.habits.recomputes_cudnn && recompute.kind == Recompute::kAlternate &&
       plan.kernels.attention_library == AttentionLibrary::kCudnn) {
     recompute.kind = Recompute::kAlternateMatmuls;
   }

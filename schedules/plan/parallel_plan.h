@@ -59,7 +59,6 @@ struct ParallelPlan {
   OptimizerUpdate update{};
   HostLaunches launches{};
   ModelHabits habits{};
-  RecomputeHabits recompute_habits{};
   Allocator allocator{};
 
   InferencePass pass{};

@@ -392,12 +392,12 @@ void add_habits(Table& table) {
                            "rank.",
                    .advice = "128 in Megatron-LM and what is made of it. FLOPs of the model, and "
                              "so MFU, count the model's own vocabulary."});
-  table.add_inner("recomputes_as_needed", &Plan::recompute_habits, &RecomputeHabits::as_needed,
+  table.add_inner("recomputes_as_needed", &Plan::habits, &ModelHabits::recomputes_as_needed,
                   {.help = "recompute full leaves out a block's last matmul, whose result no "
                            "backward reads: it becomes all_but with recompute_keep = down.",
                    .advice = "true for PyTorch's checkpoints that are not reentrant, and for XLA. "
                              "Blocks of experts, and recompute_block, don't change."});
-  table.add_inner("recomputes_cudnn", &Plan::recompute_habits, &RecomputeHabits::cudnn,
+  table.add_inner("recomputes_cudnn", &Plan::habits, &ModelHabits::recomputes_cudnn,
                   {.help = "recompute alternate makes cuDNN's attention again: it becomes "
                            "alternate_matmuls.",
                    .advice = "true for torchtitan up to November 2025."});

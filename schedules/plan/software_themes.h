@@ -72,12 +72,6 @@ struct HostLaunches {
   bool host_reads_counts = true;  // of the tokens of each expert
 };
 
-// RecomputeHabits says what a software makes of the recompute that a plan chooses.
-struct RecomputeHabits {
-  bool as_needed = false;  // a full recompute leaves out a block's last matmul
-  bool cudnn = false;      // recompute alternate does not keep what cuDNN's attention makes
-};
-
 // MemoryFigure is what a software's figure of memory counts: tensors, also what its allocator keeps
 // of freed ones, also context and libraries (nvidia-smi).
 enum class MemoryFigure : std::uint8_t { kAllocated, kReserved, kDevice };

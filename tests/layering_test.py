@@ -109,7 +109,7 @@ FILES = {
     "schedules/lowering": ["sim/network/places.h", "sim/collectives/collective.h"],
     "traces": ["analysis/studies/plot.h"],
     # They name what they simulate by files and names of the catalog, and see nothing else of proto.
-    "analysis/accuracy": ["proto/load_experiment.h", "proto/catalog/catalog.h",
+    "analysis/accuracy": ["proto/load_experiment.h", "proto/catalog/catalog.h", "proto/json_value.h",
                           "proto/catalog/measured_tables.h",
                           "proto/catalog/engine_releases.h",
                           "proto/catalog/serving_software.h"],

@@ -36,16 +36,31 @@ class ShortestPaths::Table {
 
   OptionalId<LinkId> next(NodeId node) const { return next_[node.index()]; }
 
+  void keep(std::vector<std::optional<Cost>> costs) { costs_ = std::move(costs); }
+  const std::optional<Cost>& cost(NodeId node) const { return costs_[node.index()]; }
+
  private:
+  std::vector<std::optional<Cost>> costs_;  // to the destination; only with a choice
   std::vector<OptionalId<LinkId>> next_;
 };
 
-ShortestPaths::ShortestPaths(const Fabric& fabric, PathMetric metric)
-    : nodes_(fabric.nodes().size()), links_(fabric.links()), arriving_(nodes_), tables_(nodes_) {
+ShortestPaths::ShortestPaths(const Fabric& fabric, PathMetric metric,
+                             std::optional<PathChoice> choice)
+    : nodes_(fabric.nodes().size()),
+      choice_(choice),
+      links_(fabric.links()),
+      arriving_(nodes_),
+      tables_(nodes_) {
   for (std::uint32_t link = 0; link < links_.size(); ++link) {
     arriving_[links_[link].to.index()].emplace_back(link);
     prices_.push_back(price_of(links_[link], fabric, metric));
   }
+  if (!choice_) return;
+  leaving_.resize(nodes_);
+  for (std::uint32_t link = 0; link < links_.size(); ++link) {
+    leaving_[links_[link].from.index()].emplace_back(link);
+  }
+  for (const Node& node : fabric.nodes()) is_chip_.push_back(node.kind == NodeKind::kChip);
 }
 
 ShortestPaths::~ShortestPaths() = default;
@@ -86,14 +101,41 @@ const ShortestPaths::Table& ShortestPaths::table_to(NodeId to) const {
       table->offer(link.from, LinkId(id));
     }
   }
+  if (choice_) table->keep(std::move(costs));
   slot = std::move(table);
   return *slot;
 }
 
-bool ShortestPaths::append(NodeId from, NodeId to, std::vector<LinkId>& out) const {
+// Returns the links out of a node that begin a shortest path; of those through chips and others,
+// the others.
+std::vector<LinkId> ShortestPaths::ways(const Table& table, NodeId at, NodeId to) const {
+  std::vector<LinkId> past_chips;
+  std::vector<LinkId> through_chips;
+  for (const LinkId id : leaving_[at.index()]) {
+    const NodeId next = links_[id.index()].to;
+    const std::optional<Cost>& rest = table.cost(next);
+    if (!rest || at == to) continue;
+    const Cost whole{rest->first + prices_[id.index()], rest->second + 1};
+    if (whole != *table.cost(at)) continue;
+    (is_chip_[next.index()] && next != to ? through_chips : past_chips).push_back(id);
+  }
+  return past_chips.empty() ? through_chips : past_chips;
+}
+
+bool ShortestPaths::append(NodeId from, NodeId to, std::vector<LinkId>& out,
+                           std::uint64_t flow_key) const {
   if (from == to) return true;
   const Table& table = table_to(to);
   if (!table.next(from)) return false;
+  const Flow flow{.from = from.index(), .to = to.index(), .key = flow_key};
+  std::uint32_t number = to.index();
+  for (std::uint32_t stage = 0; choice_ && from != to; ++stage) {
+    const std::vector<LinkId> equal = ways(table, from, to);
+    const auto paths = static_cast<std::uint32_t>(equal.size());
+    out.push_back(equal[choose(*choice_, flow, number, stage, paths)]);
+    number /= paths;
+    from = links_[out.back().index()].to;
+  }
   while (from != to) {
     const LinkId link = *table.next(from);
     out.push_back(link);

@@ -36,8 +36,8 @@ po::options_description import_option_list() {
       "hf: read the file as one of this family, of which its own is another name");
   add("groups", text("FILE"), "chakra: comm_group.json, the ranks of each group");
   add("ranks", text("N"),
-      "chakra, kineto: one file stands for so many ranks that do the same; others: how many there "
-      "are, if the file does not say");
+      "chakra, kineto: one file stands for so many ranks that do the same; nccl-topology: machines "
+      "side by side; others: how many there are, if the file does not say");
   add("op", text("OP"), "nccl-tests: the collective of a log that does not name it");
   add("hardware", text("NAME"), "nccl-tests: the devices of a log that does not name them");
   add("step", text("N"), "kineto: the profiled step, counted from 0");

@@ -27,7 +27,7 @@ std::string cluster_name(const std::string& path) {
 std::string link_text(const ExplicitLink& link) {
   std::string text = fmt::format("  links {{ from: \"{}\" to: \"{}\" bandwidth: \"{:.0f}B/s\"",
                                  link.from, link.to, link.bandwidth.value());
-  if (link.latency > Duration()) text += fmt::format(" latency: \"{}ps\"", link.latency.count());
+  text += fmt::format(" latency: \"{}ps\"", link.latency.count());
   return text + (link.one_way ? " one_way: true }\n" : " }\n");
 }
 
@@ -64,6 +64,14 @@ void GraphMaker::one_way(const std::string& from, const std::string& to, Bandwid
                          Duration latency) {
   add({from + ">", to},
       {.from = from, .to = to, .bandwidth = bandwidth, .latency = latency, .one_way = true});
+}
+
+void GraphMaker::from_card(const std::string& chip, const std::string& to, Bandwidth bandwidth,
+                           Duration latency) {
+  const std::string card = chip + ".nic";
+  if (cards_.insert(card).second) node(card, NodeKind::kNic);
+  cable(chip, card, bandwidth, Duration());
+  cable(card, to, bandwidth, latency);
 }
 
 void GraphMaker::add(const std::pair<std::string, std::string>& key, ExplicitLink link) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,10 @@ class GraphMaker {
   void cable(const std::string& from, const std::string& to, Bandwidth bandwidth, Duration latency);
   void one_way(const std::string& from, const std::string& to, Bandwidth bandwidth,
                Duration latency);
+  // A cable from a chip's card, which has the speed of its cables together and no latency of its
+  // own. So two chips of a node below one switch are nearer over the links inside.
+  void from_card(const std::string& chip, const std::string& to, Bandwidth bandwidth,
+                 Duration latency);
 
   ExplicitGraphSpec spec{};
 
@@ -33,6 +38,7 @@ class GraphMaker {
   void add(const std::pair<std::string, std::string>& key, ExplicitLink link);
 
   std::map<std::pair<std::string, std::string>, std::size_t> links_;  // by ends
+  std::set<std::string> cards_;
 };
 
 struct ClusterAbout {

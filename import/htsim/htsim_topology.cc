@@ -83,7 +83,6 @@ class HtsimReader {
     const auto* const known = std::ranges::find(kHtsimKeys, key, &HtsimKey::name);
     if (key == "tier") {
       tier_ = static_cast<int>(value(0, 2));
-      is_there_[static_cast<std::size_t>(tier_)] = true;
     } else if (known != kHtsimKeys.end() && tier_ >= 0) {
       auto& slot = given_[static_cast<std::size_t>(tier_)]
                          [static_cast<std::size_t>(known - kHtsimKeys.begin())];
@@ -228,7 +227,6 @@ class HtsimReader {
   std::int64_t pod_ = 0;  // hosts
   std::size_t tiers_ = 0;
   int tier_ = -1;  // -1: the header
-  std::array<bool, 3> is_there_{};
   std::array<std::array<std::optional<std::int64_t>, kTierKeys>, 3> given_{};
   std::int64_t pods_ = 0;
   std::int64_t leaves_ = 0;  // of a pod

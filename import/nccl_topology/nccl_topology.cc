@@ -233,8 +233,9 @@ class TopologyReader {
         numbers.insert(xml_.number(gpu.gpu, attribute, -1, 1 << 24));
       }
       if (numbers.size() != gpus_.size() || *numbers.begin() < 0) return false;
-      std::ranges::stable_sort(
-          gpus_, {}, [&](const ListedGpu& gpu) { return xml_.number(gpu.gpu, attribute, -1, 1 << 24); });
+      std::ranges::stable_sort(gpus_, {}, [&](const ListedGpu& gpu) {
+        return xml_.number(gpu.gpu, attribute, -1, 1 << 24);
+      });
       return true;
     };
     if (!sort_by("rank")) sort_by("dev");
@@ -351,10 +352,12 @@ class TopologyReader {
     if (has_nvswitch_) add("nvswitch", NodeKind::kSwitch);
     std::optional<Bandwidth> taken;
     for (std::size_t a = 0; a < sockets_.size(); ++a) {
-      for (std::size_t b = a + 1; b < sockets_.size(); ++b) {
-        const Bandwidth between = socket_bandwidth(sockets_[a].second);
-        link(sockets_[a].first, sockets_[b].first, between, kOtherLatency);
-        taken = between;
+      const Bandwidth out =
+          sockets_.size() > 1 ? socket_bandwidth(sockets_[a].second) : Bandwidth(0);
+      for (std::size_t b = 0; b < sockets_.size(); ++b) {
+        if (a == b) continue;
+        link(sockets_[a].first, sockets_[b].first, out, kOtherLatency, true);
+        taken = out;
       }
     }
     if (taken && problems_.empty()) {

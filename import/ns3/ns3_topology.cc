@@ -211,8 +211,17 @@ class Ns3Reader {
     }
     if (problems_.size() > before) return;
     if (*error > 0) ++errors_;
-    graph_.cable(names_[from], names_[to], Bandwidth(*rate),
-                 Duration(static_cast<std::int64_t>(std::llround(*delay * 1e12))));
+    const Duration latency(static_cast<std::int64_t>(std::llround(*delay * 1e12)));
+    const std::size_t chip = kinds_.contains(from) ? to : from;
+    const std::size_t other = chip == from ? to : from;
+    if (per_server_ > 0 && !kinds_.contains(chip) && is_network(other)) {
+      return graph_.from_card(names_[chip], names_[other], Bandwidth(*rate), latency);
+    }
+    graph_.cable(names_[from], names_[to], Bandwidth(*rate), latency);
+  }
+
+  bool is_network(std::size_t id) const {
+    return kinds_.contains(id) && !names_[id].starts_with("nvswitch");
   }
 
   const ImportRequest& request_;

@@ -260,7 +260,7 @@ class SlurmReader {
     for (std::uint32_t i = 0; i < node_.chips; ++i) {
       graph_.node(chip(node, i), NodeKind::kChip);
       if (!fabric.empty()) graph_.cable(chip(node, i), fabric, node_.nvlink, node_.nvlink_latency);
-      graph_.cable(chip(node, i), leaf, node_.card, node_.card_latency);
+      graph_.from_card(chip(node, i), leaf, node_.card, node_.card_latency);
     }
   }
 

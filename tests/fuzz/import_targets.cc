@@ -182,7 +182,7 @@ void read_aicb_workload(std::string_view input) {
   std::vector<Problem> problems;
   const AicbJob read = read_aicb(input, "workload.txt", 0, problems);
   throw_if_any(std::move(problems));
-  if (read.job.nodes() < 100'000) lower(read.job);
+  if (read.job.nodes() < 100'000 && read.job.ranks <= 4096) lower(read.job);
 }
 
 }  // namespace stepsim

@@ -315,5 +315,71 @@ TEST(NcclTopologyTest, LinksBetweenChipsGoEachWay) {
   EXPECT_EQ(link_between(network_of("nccl-topology", text), "gpu0", "gpu1"), Bandwidth(100e9));
 }
 
+// ---- nothing is skipped in silence ----
+
+// What comes of a text: the file, or the first problem.
+std::string outcome_of(const char* kind, const std::string& text) {
+  try {
+    return network_of(kind, text).text;
+  } catch (const ConfigError& error) {
+    return error.problems()[0].field + ": " + error.problems()[0].message;
+  }
+}
+
+// Each word of a file counts: another one in its place is seen in what comes out.
+void expect_each_word_counts(const char* kind, const std::string& text) {
+  const std::string usual = outcome_of(kind, text);
+  ASSERT_NE(usual.find("explicit_graph"), std::string::npos) << usual;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(" =\n", at), text.size());
+    if (end > at && text[at] != '#') {
+      std::string changed = text;
+      changed.replace(at, end - at, "zz" + text.substr(at, end - at));
+      EXPECT_NE(outcome_of(kind, changed), usual) << changed;
+    }
+    at = end + 1;
+  }
+}
+
+TEST(NetworkMutationTest, EachWordOfATextCounts) {
+  expect_each_word_counts("ns3-topology", kSimAi);
+  expect_each_word_counts("htsim-topology", kFatTree.substr(kFatTree.find("Nodes")));
+  expect_each_word_counts("slurm-topology",
+                          "SwitchName=leaf1 Nodes=gpu[001-002]\nSwitchName=leaf2 "
+                          "Nodes=gpu[003-004]\nSwitchName=spine Switches=leaf[1-2]\n");
+  expect_each_word_counts("slurm-topology", "BlockName=a Nodes=n[1-2]\nBlockName=b Nodes=n[3-4]\n");
+}
+
+// Attributes that change no link: names and numbers of NUMA nodes, buses and NVSwitches (which are
+// one), what NCCL asks of drivers, the class of what its children tell, and `dev` where ranks
+// number the GPUs.
+bool changes_no_link(const std::string& attribute) {
+  for (const char* const known :
+       {"numaid", "familyid", "gdr", "name", "dev", "port", "class", "busid", "target"}) {
+    if (attribute == known) return true;
+  }
+  return false;
+}
+
+TEST(NetworkMutationTest, EachAttributeOfATopologyCounts) {
+  const std::string text = machine(kEighteenLinks);
+  const std::string usual = outcome_of("nccl-topology", text);
+  std::size_t counted = 0;
+  for (std::size_t at = 0; (at = text.find("=\"", at)) != std::string::npos; ++at) {
+    const std::size_t begin = text.rfind(' ', at) + 1;
+    const std::string attribute = text.substr(begin, at - begin);
+    std::string renamed = text;
+    renamed.insert(begin, "z");
+    std::string changed = text;
+    changed.insert(at + 2, "77");
+    const bool counts = !changes_no_link(attribute);
+    counted += counts ? 1U : 0U;
+    if (!counts || attribute == "rank") continue;  // numbers in another order are as good
+    EXPECT_NE(outcome_of("nccl-topology", changed), usual) << attribute;
+    EXPECT_NE(outcome_of("nccl-topology", renamed), usual) << attribute;
+  }
+  EXPECT_GT(counted, 50U);
+}
+
 }  // namespace
 }  // namespace stepsim

@@ -7,7 +7,7 @@
 namespace stepsim {
 namespace {
 
-using Cost = std::pair<std::int64_t, std::uint32_t>;  // sum of prices, hops
+constexpr std::uint64_t kHop = 4096;  // of Cost::second, beside chips that are passed
 
 std::int64_t price_of(const Link& link, const Fabric& fabric, PathMetric metric) {
   const auto is_host = [&fabric](NodeId node) { return fabric.node(node).kind == NodeKind::kHost; };
@@ -71,9 +71,6 @@ const ShortestPaths::Table& ShortestPaths::table_to(NodeId to) const {
   std::unique_ptr<const Table>& slot = tables_[to.index()];
   if (slot) return *slot;
 
-  const auto through = [this](std::uint32_t link, const Cost& rest) -> Cost {
-    return {rest.first + prices_[link], rest.second + 1};
-  };
   std::vector<std::optional<Cost>> costs(nodes_);
   using Reached = std::pair<Cost, std::uint32_t>;
   std::priority_queue<Reached, std::vector<Reached>, std::greater<>> queue;
@@ -85,7 +82,7 @@ const ShortestPaths::Table& ShortestPaths::table_to(NodeId to) const {
     if (cost != *costs[node]) continue;  // a better path was found since
     for (const LinkId id : arriving_[node]) {
       const Link& link = links_[id.index()];
-      const Cost longer = through(id.index(), cost);
+      const Cost longer = through(id, cost);
       std::optional<Cost>& known = costs[link.from.index()];
       if (known && *known <= longer) continue;
       known = longer;
@@ -97,7 +94,7 @@ const ShortestPaths::Table& ShortestPaths::table_to(NodeId to) const {
   for (std::uint32_t id = 0; id < links_.size(); ++id) {
     const Link& link = links_[id];
     const std::optional<Cost>& rest = costs[link.to.index()];
-    if (rest && link.from != to && costs[link.from.index()] == through(id, *rest)) {
+    if (rest && link.from != to && costs[link.from.index()] == through(LinkId(id), *rest)) {
       table->offer(link.from, LinkId(id));
     }
   }
@@ -106,20 +103,21 @@ const ShortestPaths::Table& ShortestPaths::table_to(NodeId to) const {
   return *slot;
 }
 
-// Returns the links out of a node that begin a shortest path; of those through chips and others,
-// the others.
-std::vector<LinkId> ShortestPaths::ways(const Table& table, NodeId at, NodeId to) const {
-  std::vector<LinkId> past_chips;
-  std::vector<LinkId> through_chips;
+// Returns the cost of a link and the rest of the path behind it.
+ShortestPaths::Cost ShortestPaths::through(LinkId link, const Cost& rest) const {
+  const Cost longer{rest.first + prices_[link.index()], rest.second + kHop};
+  const bool passes_chip = choice_ && rest != Cost{} && is_chip_[links_[link.index()].to.index()];
+  return passes_chip ? Cost{longer.first, longer.second + 1} : longer;
+}
+
+// Returns the links out of a node that begin a shortest path.
+std::vector<LinkId> ShortestPaths::ways(const Table& table, NodeId at) const {
+  std::vector<LinkId> equal;
   for (const LinkId id : leaving_[at.index()]) {
-    const NodeId next = links_[id.index()].to;
-    const std::optional<Cost>& rest = table.cost(next);
-    if (!rest || at == to) continue;
-    const Cost whole{rest->first + prices_[id.index()], rest->second + 1};
-    if (whole != *table.cost(at)) continue;
-    (is_chip_[next.index()] && next != to ? through_chips : past_chips).push_back(id);
+    const std::optional<Cost>& rest = table.cost(links_[id.index()].to);
+    if (rest && through(id, *rest) == *table.cost(at)) equal.push_back(id);
   }
-  return past_chips.empty() ? through_chips : past_chips;
+  return equal;
 }
 
 bool ShortestPaths::append(NodeId from, NodeId to, std::vector<LinkId>& out,
@@ -130,7 +128,7 @@ bool ShortestPaths::append(NodeId from, NodeId to, std::vector<LinkId>& out,
   const Flow flow{.from = from.index(), .to = to.index(), .key = flow_key};
   std::uint32_t number = to.index();
   for (std::uint32_t stage = 0; choice_ && from != to; ++stage) {
-    const std::vector<LinkId> equal = ways(table, from, to);
+    const std::vector<LinkId> equal = ways(table, from);
     const auto paths = static_cast<std::uint32_t>(equal.size());
     out.push_back(equal[choose(*choice_, flow, number, stage, paths)]);
     number /= paths;

@@ -7,10 +7,10 @@
 //
 // Among several shortest paths it takes, at every node, the link with the lowest id, or the one
 // that a PathChoice names. So the answer depends only on the fabric, and the flow. A path may lead
-// through chips; those that don't are chosen first.
+// through chips; with a choice, those that pass fewer are shorter.
 //
 // The first path to a destination costs O(links * log(nodes)) and leaves a table of 4 bytes per
-// node (24 with a PathChoice). Every other path to the same destination costs its own length. All
+// node (28 with a PathChoice). Every other path to the same destination costs its own length. All
 // pairs of 9,000 chips therefore need 320 MB; usually few are asked for. Several threads may use
 // it.
 
@@ -20,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "sim/base/ids.h"
@@ -49,8 +50,12 @@ class ShortestPaths {
  private:
   class Table;
 
+  // Sum of prices; links, and with a choice the chips that are passed, which only break ties.
+  using Cost = std::pair<std::int64_t, std::uint64_t>;
+
   const Table& table_to(NodeId to) const;
-  std::vector<LinkId> ways(const Table& table, NodeId at, NodeId to) const;
+  Cost through(LinkId link, const Cost& rest) const;
+  std::vector<LinkId> ways(const Table& table, NodeId at) const;
 
   std::size_t nodes_;
   std::optional<PathChoice> choice_;

@@ -9,8 +9,8 @@
 // Nodes that are no switches are hosts, here chips, in the order of their ids. A link has its rate
 // and delay each way; several between two nodes are one of their sum. Switches choose among equal
 // paths by a hash of the flow, as there (routing: ecmp; paths past hosts first). SimAI's servers
-// are nodes of gpus_per_server chips. The type of GPU is found among the names of
-// catalog/hardware/aliases.textproto.
+// are nodes of gpus_per_server chips, each with a card between it and the network. The type of GPU
+// is found among the names of catalog/hardware/aliases.textproto.
 //
 // Not modelled: error rates; queues, PFC and ECN, which other files of these simulators set.
 

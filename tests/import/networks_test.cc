@@ -112,7 +112,7 @@ TEST(Ns3TopologyTest, ServersOfSimAiAreNodes) {
   const Imported read = network_of("ns3-topology", kSimAi);
   EXPECT_EQ(read.facts["chip"], "h100-sxm");
   EXPECT_EQ(link_between(read, "gpu1", "nvswitch4"), Bandwidth(450e9));
-  EXPECT_EQ(link_between(read, "gpu1", "switch7"), Bandwidth(50e9));
+  EXPECT_EQ(link_between(read, "gpu1.nic", "switch7"), Bandwidth(50e9));
   const ClusterSpec spec = cluster_spec_of(read.text);
   EXPECT_EQ(std::get<ExplicitGraphSpec>(spec.topology).levels[0].size, 2);
 }
@@ -155,7 +155,7 @@ TEST(SlurmTopologyTest, NodesAreThoseOfACluster) {
                                    "SwitchName=spine[1-2] Switches=leaf[1-2]\n");
   EXPECT_EQ(read.facts["chips"], 32);
   EXPECT_EQ(link_between(read, "gpu003.gpu7", "gpu003.nvswitch"), Bandwidth(450e9));
-  EXPECT_EQ(link_between(read, "gpu003.gpu7", "leaf2"), Bandwidth(50e9));
+  EXPECT_EQ(link_between(read, "gpu003.gpu7.nic", "leaf2"), Bandwidth(50e9));
   // 16 cards of 50 GB/s, over two spines.
   EXPECT_EQ(link_between(read, "leaf2", "spine2"), Bandwidth(400e9));
   // Within a node it is a DGX H100.

@@ -208,7 +208,7 @@ class TopologyReader {
         xml_.refuse(net, "must be <net> in <nic>, is <" + shortened(net.name()) + ">");
         continue;
       }
-      std::int64_t speed = xml_.number(net, "speed", -1, 10'000'000, 0);
+      std::int64_t speed = xml_.number(net, "speed", -1, 1'000'000'000, 0);
       if (speed <= 0) {
         speed = 10'000;  // as NCCL takes it
         ++without_port_speed_;
@@ -386,6 +386,10 @@ class TopologyReader {
     assume(without_port_speed_,
            " ports without a speed have that of their PCIe link, or 10 Gbit/s "
            "where the card is named");
+    if (chip_links_ > 0) {
+      about_.assumed.push_back(fmt::format(
+          "each NVLink or xGMI link has {} one way, that of the chip", to_text(chip_link_)));
+    }
     if (!has_gpus_) {
       about_.assumed.emplace_back(
           "there are no NVLinks: the file names no <gpu>, and NCCL asks the "

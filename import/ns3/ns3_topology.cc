@@ -71,11 +71,15 @@ class Ns3Reader {
       return {};
     }
     if (!read_header() || !read_switches()) return {};
-    for (std::size_t i = 2; i < lines_.size() && problems_.size() < kMostNs3Problems; ++i) {
-      read_link(lines_[i]);
-    }
     const auto links = static_cast<std::int64_t>(lines_.size()) - 2;
-    if (links != links_) {
+    for (std::int64_t i = 0; i < std::min(links, links_); ++i) {
+      if (problems_.size() < kMostNs3Problems) read_link(lines_[static_cast<std::size_t>(i) + 2]);
+    }
+    if (links > links_) {
+      about_.no_counterpart.push_back(fmt::format(
+          "{} lines behind the links that the header counts: ns-3 skips them too", links - links_));
+    }
+    if (links < links_) {
       refuse(lines_[0].number,
              fmt::format("must have the number of links, {}, is {}", links, links_));
     }

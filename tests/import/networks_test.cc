@@ -135,6 +135,11 @@ TEST(Ns3TopologyTest, EveryWordCounts) {
             "network.txt:3: rate must be as in 400Gbps, is 400Gb");
   EXPECT_EQ(network_problem("ns3-topology", "3 1 3\n2\n0 2 400Gbps 1us 0\n1 2 400Gbps 1us 0\n"),
             "network.txt:1: must have the number of links, 2, is 3");
+  const Imported more =
+      network_of("ns3-topology", "3 1 2\n2\n0 2 400Gbps 1us 0\n1 2 400Gbps 1us 0\nand so on\n");
+  EXPECT_EQ(more.notes[0].substr(0, 7), "assumed");
+  EXPECT_EQ(more.notes.back(),
+            "no counterpart: 1 lines behind the links that the header counts: ns-3 skips them too");
   std::string unknown = kSimAi;
   unknown.replace(unknown.find("H100"), 4, "Z100");
   EXPECT_EQ(network_problem("ns3-topology", unknown),

@@ -441,7 +441,7 @@ class TopologyReader {
       }
     }
     graph_.spec.levels = {{"gpu", static_cast<int>(chips), LevelMembers::kChip}};
-    if (machines == 1) return;
+    if (machines == 1) return note_ports();
     for (std::size_t port = 0; port < ports_.size(); ++port) {
       graph_.node(fmt::format("network{}", port), NodeKind::kSwitch);
     }
@@ -449,6 +449,16 @@ class TopologyReader {
     about_.assumed.emplace_back(
         "ports of the same number of all machines meet in one switch: the file does not say how "
         "they are cabled");
+  }
+
+  void note_ports() {
+    std::map<double, std::size_t> ports;
+    for (const Port& port : ports_) ++ports[port.speed.value()];
+    for (const auto& [speed, count] : ports) {
+      about_.no_counterpart.push_back(
+          fmt::format("{} ports of {}: a machine alone has no network; --ranks N joins several",
+                      count, to_text(Bandwidth(speed))));
+    }
   }
 
   static constexpr std::array<double, 6> kPcieSpeeds = {2.5, 5, 8, 16, 32, 64};

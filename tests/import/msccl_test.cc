@@ -162,7 +162,7 @@ TEST(MscclTest, WhatIsWrongIsRefusedAtItsLine) {
   EXPECT_NE(msccl_problem(wrong).find("must do what all-reduce promises"), std::string::npos);
   // A message that nobody sends.
   wrong = text;
-  wrong.replace(wrong.find("type=\"s\""), 8, "type=\"nop\"");
+  wrong.replace(wrong.find("chan=\"0\""), 8, "chan=\"1\"");
   EXPECT_NE(msccl_problem(wrong).find("never runs"), std::string::npos);
 }
 

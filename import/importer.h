@@ -26,7 +26,8 @@ struct ImportRequest {
   std::string op{};         // nccl-tests: of a log that does not say
   std::string hardware{};
   std::optional<std::uint32_t> step{};  // kineto: number of the step; unset: the median one
-  // Trainers: where the job runs, and fields that go over what was read (--set).
+  // Trainers: where the job runs, and fields that go over what was read (--set). Networks: the chip,
+  // the library, and whose nodes stand on it.
   std::string cluster{};
   std::string chip{};
   std::string library{};
@@ -38,6 +39,8 @@ struct ImportRequest {
 enum class ImportResult : std::uint8_t {
   kModel,       // a model file of stepsim
   kExperiment,  // an experiment file
+  kCluster,     // a cluster file
+  kAlgorithm,   // a collective algorithm, step by step
   kTable,       // CSV
   kJob,         // the work of a trace, which can be replayed
 };

@@ -23,8 +23,9 @@ PASSES = ["serving/passes"]  # where chips come in
 LOADED = SIM + SCHEDULES + TOPOLOGY + ["workload", "experiment"]
 PROTO = ["proto", "proto/catalog", "proto/hugging_face", "proto/network_case", "proto/serving_case"]
 IMPORT = ["import", "import/aicb", "import/astra", "import/chakra", "import/deepspeed", "import/goal",
-          "import/maxtext", "import/megatron", "import/nccl", "import/nemo", "import/settings",
-          "import/torchtitan", "import/trace", "import/trainer"]
+          "import/llama_factory", "import/maxtext", "import/megatron", "import/ms_swift",
+          "import/nanotron", "import/nccl", "import/nemo", "import/primus", "import/settings",
+          "import/torchtitan", "import/trace", "import/trainer", "import/transformers"]
 GOODPUT = ["analysis/goodput", "analysis/goodput/steps"]
 ANALYSIS = ["analysis/step", "analysis/collective_forms", "analysis/formulas"]
 

@@ -131,7 +131,7 @@ bool maxtext_changes_no_time(const Setting& setting) {
       "temperature_tuning nope_layer_interval inhomogeneous_layer_cycle_interval "
       "interleave_moe_layer_step mtp_loss_scaling_factor n_routing_groups topk_routing_group "
       "use_random_routing image_size_for_vit vision_encoder_block model_call_mode "
-      "return_log_prob internal_compile ";
+      "return_log_prob internal_compile partial_rotary_factor mlp_activations_limit shard_mode ";
   const std::string value = in_small_letters(setting.shown());
   const bool is_off = value == "false" || value == "0" || value == "0.0" || value == "-1" ||
                       value == "[]" || value == "-1.0" || is_blank_value(setting.value);
@@ -271,8 +271,9 @@ class Maxtext {
     if (norms && of_block.find("qk_norm") == std::string::npos) {
       made_.set("model.qk_norm", true, "use_qk_norm");
     }
-    const bool post_norms = s_.is_true("use_post_attn_norm") || s_.is_true("use_post_ffw_norm");
-    if (post_norms) made_.set("model.post_norms", true, "use_post_ffw_norm");
+    const bool after_attention = s_.is_true("use_post_attn_norm");
+    if (s_.is_true("use_post_ffw_norm") || after_attention)
+      made_.set("model.post_norms", true, "use_post_ffw_norm");
     if (s_.is_true("attention_bias")) made_.set("model.attention_bias", true, "attention_bias");
     if (s_.is_true("mlp_bias")) made_.set("model.mlp_bias", true, "mlp_bias");
     if (s_.is_true("attention_sink")) made_.set("model.attention_sinks", true, "attention_sink");
@@ -283,6 +284,7 @@ class Maxtext {
                 "qk_nope_head_dim");
       made_.set("model.latent.rope_dim", s_.integer_or("qk_rope_head_dim", 64), "qk_rope_head_dim");
       made_.set("model.latent.v_dim", s_.integer_or("v_head_dim", 128), "v_head_dim");
+      s_.use("base_num_kv_heads");  // latent attention has none
     } else {
       sized("base_num_kv_heads", scales->heads, "model.kv_heads");
       made_.set("model.head_dim", s_.integer_or("head_dim", 128), "head_dim");
@@ -754,8 +756,9 @@ void read_maxtext_script(const std::string& text, const std::string& file,
 }
 
 bool is_script(const std::string& path, const std::string& text) {
+  const bool is_yaml = path.ends_with(".yml") || path.ends_with(".yaml");
   return path.ends_with(".sh") || text.starts_with("#!") ||
-         text.find("python3 -m") != std::string::npos;
+         (!is_yaml && text.find("python3 -m") != std::string::npos);
 }
 
 }  // namespace

@@ -200,7 +200,7 @@ class CorePlan {
   }
 
   void pipeline() {
-    const std::int64_t layers = s_.integer_or("num_layers", 0);
+    const std::int64_t layers = s_.integer_or("num_layers", based_on_.layers);
     chunks_ = 1;
     if (const auto chunks = s_.integer("virtual_pipeline_model_parallel_size")) {
       chunks_ = *chunks;
@@ -228,8 +228,8 @@ class CorePlan {
     const auto overlaps = s_.truth("overlap_p2p_comm");
     s_.use("batch_p2p_comm");
     const auto group = s_.integer("microbatch_group_size_per_vp_stage");
-    if (pp_ <= 1) return;
     const std::string schedule = s_.text("pipeline_schedule").value_or("1f1b");
+    if (pp_ <= 1) return;
     made_.set("plan.schedule", chunks_ > 1 ? "interleaved_1f1b" : schedule, from_);
     if (chunks_ <= 1) return;
     made_.set("plan.chunks", chunks_, from_);
@@ -503,8 +503,12 @@ class CorePlan {
   void leave_experts() {
     for (const char* const key :
          {"moe_token_dispatcher_type", "moe_enable_deepep", "moe_shared_expert_overlap",
-          "overlap_moe_expert_parallel_comm", "moe_router_topk", "moe_layer_freq"}) {
-      made_.leave_unless(key, "none", "ignored: the model has no experts");
+          "overlap_moe_expert_parallel_comm", "moe_router_topk", "moe_layer_freq",
+          "moe_flex_dispatcher_backend", "moe_expert_capacity_factor"}) {
+      const Setting* const setting = s_.find(key);
+      const bool is_default = setting == nullptr || setting->place.starts_with("default of");
+      if (is_default) s_.use(key);
+      if (!is_default) made_.leave_unless(key, "none", "ignored: the model has no experts");
     }
     if (ep_ > 1) made_.fail("expert_model_parallel_size", "needs a model with experts");
   }
@@ -653,7 +657,6 @@ void read_core_experiment(const CoreOptions& options, TrainerExperiment& made) {
 Imported import_core_of_hub(const std::string& kind, const TrainerKeys& keys, Settings& settings,
                             const ImportRequest& request, std::vector<Problem>& problems) {
   TrainerExperiment made(kind, settings, request, problems);
-  made.assume(set_defaults(keys, settings));
   CoreOptions options = {.model = request.model, .model_from = "", .prediction_by_flag = true};
   if (const auto named = settings.text("model"); named && options.model.empty()) {
     options.model = catalog_model(*named);
@@ -663,10 +666,14 @@ Imported import_core_of_hub(const std::string& kind, const TrainerKeys& keys, Se
                                          "one that it has, or a config.json",
                                          shortened(*named)));
     }
-  } else if (!named && options.model.empty()) {
+  } else if (!named && options.model.empty() && !settings.has("num_layers")) {
     settings.fail("model", "must be given: --model M names one of the catalog, or a config.json");
   }
   throw_if_any(problems);
+  const bool has_experts =
+      settings.has("num_experts") ||
+      (!options.model.empty() && made.based_model(options.model).experts.routed > 0);
+  made.assume(set_defaults(keys, settings, has_experts));
   if (settings.is_true("moe_enable_deepep")) options.software = "megatron-core-deepep";
   read_core_experiment(options, made);
   return made.finish([&](const Setting& setting) {

@@ -315,6 +315,7 @@ class CoreModel {
   void experts() {
     const std::int64_t routed = s_.integer_or("num_experts", 0);
     const bool is_moe = routed > 0 && (!is_hybrid_ || has_experts_layer_);
+    if (is_moe || (is_based_ && made_.based_model(options_.model).experts.routed > 0)) capacity();
     if (!is_moe) {
       const bool needs_width = width_ > 0 && (!is_hybrid_ || has_dense_layer_);
       if (needs_width) made_.set("model.intermediate", width_, "ffn_hidden_size");
@@ -329,10 +330,6 @@ class CoreModel {
       made_.set("model.experts.shared_gate", true, "moe_shared_expert_gate");
     }
     made_.set_integer("model.experts.latent", "moe_latent_size");
-    if (const auto factor = s_.number("moe_expert_capacity_factor"); factor && *factor > 0) {
-      made_.set("model.experts.capacity_factor", write_double(*factor),
-                "moe_expert_capacity_factor");
-    }
     if (!is_hybrid_) expert_layers();
     const bool has_dense = is_hybrid_ ? has_dense_layer_ : has_dense_layer_ || is_based_;
     if (has_dense && width_ > 0 && s_.has("ffn_hidden_size")) {
@@ -340,6 +337,12 @@ class CoreModel {
     } else if (has_dense && width_ > 0 && !is_based_) {
       made_.set("model.intermediate", width_);
     }
+  }
+
+  void capacity() {
+    const auto factor = s_.number("moe_expert_capacity_factor");
+    if (!factor || *factor <= 0) return;
+    made_.set("model.experts.capacity_factor", write_double(*factor), "moe_expert_capacity_factor");
   }
 
   // A number n: the first of each n layers has experts. A list: 1 for those with experts.

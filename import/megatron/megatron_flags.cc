@@ -258,11 +258,13 @@ void read_script(std::string_view text, const std::string& file,
                   .place = fmt::format("{}:{}", file, best.front().line)});
   }
   for (const auto& [name, words] : script.variables) {
-    // Where the script counts its processes, though the launcher is another one.
-    const bool is_count =
-        name == "WORLD_SIZE" || name == "NNODES" || name == "NUM_NODES" || name == "GPUS_PER_NODE";
+    // Where the script counts its processes, though the launcher is another one. ms-swift takes
+    // two of them as its launcher's.
+    const bool is_swift = settings.has("swift_program");
+    const bool is_count = name == "WORLD_SIZE" || name == "NNODES" || name == "NUM_NODES" ||
+                          name == "GPUS_PER_NODE" || (is_swift && name == "NPROC_PER_NODE");
     if (is_count && words.size() == 1) {
-      settings.set({.key = "script_" + key_of_flag(name),
+      settings.set({.key = (is_swift ? "" : "script_") + key_of_flag(name),
                     .name = name,
                     .value = words[0].text,
                     .place = fmt::format("{}:{}", file, words[0].line)});

@@ -31,6 +31,9 @@ Imported import_swift_settings(const std::string& kind, const std::vector<std::s
         {.kind = "ms-swift", .deepspeed_software = "ms-swift-deepspeed"}, paths, settings, request,
         problems);
   }
+  if (settings.has("nproc_per_node")) {
+    settings.set_if_absent({.key = "nnodes", .name = "NNODES", .value = 1, .place = "default"});
+  }
   const TrainerKeys& keys = keys_of_trainer("ms-swift");
   rename_keys(keys, settings, problems);
   return import_core_of_hub(kind, keys, settings, request, problems);

@@ -74,7 +74,14 @@ void rename_keys(const TrainerKeys& keys, Settings& settings, std::vector<Proble
     if (key == nullptr) return setting.key;
     const std::string name = new_name(*key, setting.key);
     if (key->values.empty() || is_blank_value(setting.value)) return name;
-    const std::string word = in_small_letters(setting.shown());
+    std::string word = in_small_letters(setting.shown());
+    if (setting.value.is_array()) {
+      word.clear();
+      for (const Json& each : setting.value) {
+        word +=
+            (word.empty() ? "" : " ") + (each.is_string() ? each.get<std::string>() : shown(each));
+      }
+    }
     const auto value =
         std::ranges::find(key->values, word, &std::pair<std::string, std::string>::first);
     if (value == key->values.end()) {
@@ -91,10 +98,12 @@ void rename_keys(const TrainerKeys& keys, Settings& settings, std::vector<Proble
   for (Setting& setting : translated) settings.set(std::move(setting));
 }
 
-std::vector<std::string> set_defaults(const TrainerKeys& keys, Settings& settings) {
+std::vector<std::string> set_defaults(const TrainerKeys& keys, Settings& settings,
+                                      bool has_experts) {
   std::vector<std::string> assumed;
   for (const TrainerDefault& each : keys.defaults) {
-    if (settings.has(each.key)) continue;
+    const bool is_of_experts = each.key.starts_with("moe_") || each.key.starts_with("expert_");
+    if (settings.has(each.key) || (is_of_experts && !has_experts)) continue;
     settings.set({.key = each.key,
                   .name = each.key,
                   .value = each.value,
@@ -123,6 +132,7 @@ void check_choices(std::string_view reader, Settings& settings) {
     } else {
       values.push_back(setting.shown());
     }
+    settings.use(choice.key);
     for (const std::string& value : values) {
       const std::string word = plain_word(value);
       if (std::ranges::find(choice.accepts, word, with_underscores) != choice.accepts.end())

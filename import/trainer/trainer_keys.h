@@ -28,8 +28,10 @@ const TrainerKeys& keys_of_trainer(std::string_view trainer);
 // new name the later counts.
 void rename_keys(const TrainerKeys& keys, Settings& settings, std::vector<Problem>& problems);
 
-// Sets what no file has; returns a line for each, to be told as assumed.
-std::vector<std::string> set_defaults(const TrainerKeys& keys, Settings& settings);
+// Sets what no file has; returns a line for each, to be told as assumed. Keys of experts ("moe_..",
+// "expert_..") are left out for a model without them.
+std::vector<std::string> set_defaults(const TrainerKeys& keys, Settings& settings,
+                                      bool has_experts = true);
 
 // Returns whether the table says so, by the key or by the name in the file.
 bool changes_no_time(const TrainerKeys& keys, const Setting& setting);

@@ -140,6 +140,22 @@ void read_deepspeed_settings(std::string_view input) {
   read_trainer("deepspeed", input, ".json", "llama3-8b");
 }
 
+void read_llama_factory_settings(std::string_view input) {
+  read_trainer("llama-factory", input, ".yaml");
+}
+
+void read_ms_swift_command(std::string_view input) {
+  read_trainer("ms-swift", input, ".sh");
+}
+
+void read_primus_settings(std::string_view input) {
+  read_trainer("primus", input, ".yaml");
+}
+
+void read_nanotron_settings(std::string_view input) {
+  read_trainer("nanotron", input, ".yaml");
+}
+
 void read_aicb_workload(std::string_view input) {
   std::vector<Problem> problems;
   const AicbJob read = read_aicb(input, "workload.txt", 0, problems);

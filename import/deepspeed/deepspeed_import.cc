@@ -354,10 +354,15 @@ bool deepspeed_changes_no_time(const Setting& setting) {
 }
 
 void drop_automatic(Settings& settings) {
-  settings.rename([](const Setting& setting) {
-    const bool is_type = setting.key.ends_with(".enabled");
-    return setting.value == "auto" && !is_type ? std::string() : setting.key;
-  });
+  std::vector<Setting> open;
+  for (const Setting* const setting : settings.all()) {
+    const bool is_type = setting->key.ends_with(".enabled");
+    if (setting->value == "auto" && !is_type) open.push_back(*setting);
+  }
+  for (Setting& setting : open) {
+    setting.value = nullptr;
+    settings.set(std::move(setting));
+  }
 }
 
 void read_deepspeed_experiment(const DeepspeedOptions& options, TrainerExperiment& made) {

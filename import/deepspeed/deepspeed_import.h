@@ -25,7 +25,7 @@ struct DeepspeedOptions {
 // Sets model, plan and cluster.
 void read_deepspeed_experiment(const DeepspeedOptions& options, TrainerExperiment& made);
 
-// Drops keys whose value is "auto", types apart: somebody else decides on them.
+// Empties keys whose value is "auto", types apart: somebody else decides on them.
 void drop_automatic(Settings& settings);
 
 // Returns whether a setting changes no step's time.

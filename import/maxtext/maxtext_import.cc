@@ -290,6 +290,9 @@ class Maxtext {
       made_.set("model.head_dim", s_.integer_or("head_dim", 128), "head_dim");
     }
     experts_of_shape(width);
+    if (s_.integer_or("shared_experts", 0) == 0 && made_.draft().has("model.experts.shared_gate")) {
+      made_.set("model.experts.shared_gate", false);
+    }
     if (const auto modules = s_.integer("mtp_num_layers"); modules && *modules > 0) {
       made_.set("model.prediction_modules", *modules, "mtp_num_layers");
     }

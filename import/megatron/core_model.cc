@@ -189,7 +189,7 @@ class CoreModel {
 
   void positions() {
     if (is_based_ && !s_.has("position_embedding_type")) {
-      return s_.use("max_position_embeddings");
+      return;
     }
     std::string kind = in_small_letters(s_.text("position_embedding_type").value_or(""));
     if (kind.empty()) {
@@ -206,8 +206,7 @@ class CoreModel {
     } else {
       made_.leave_unless("position_embedding_type", "rope", "rotated as rope is");
     }
-    for (const char* const key :
-         {"use_rotary_position_embeddings", "add_position_embedding", "max_position_embeddings"}) {
+    for (const char* const key : {"use_rotary_position_embeddings", "add_position_embedding"}) {
       s_.use(key);
     }
     s_.use("position_embedding_type");

@@ -288,9 +288,7 @@ void read_yaml_arguments(std::string_view text, const std::string& file, Setting
     if (!name.starts_with(kGroup)) continue;
     name.remove_prefix(kGroup.size());
     while (name.starts_with('-')) name.remove_prefix(1);
-    const bool is_false =
-        setting->value.is_string() && (setting->value == "false" || setting->value == "False");
-    if (!is_false) set_flag(name, setting->value, setting->place, settings);
+    set_flag(name, setting->value, setting->place, settings);
   }
 }
 

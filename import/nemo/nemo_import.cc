@@ -106,8 +106,14 @@ class NemoKeys {
     if (const Setting* const length = s_.find("data_seq_length"); length != nullptr) {
       const Setting* const own = s_.find("seq_length");
       // A model's sequence is the longest that it was made for.
-      if (own == nullptr || own->name.starts_with("model.config."))
+      if (own != nullptr && own->name.starts_with("model.config.")) {
+        copy("seq_length", "longest_sequence");
         copy("data_seq_length", "seq_length");
+      } else if (own == nullptr) {
+        copy("data_seq_length", "seq_length");
+      } else if (s_.integer("data_seq_length") != s_.integer("seq_length")) {
+        s_.fail("data_seq_length", fmt::format("must be that of the model, {}", own->shown()));
+      }
       s_.use("data_seq_length");
     }
   }
@@ -231,15 +237,13 @@ Imported import_nemo(const ImportRequest& request) {
     options.model = request.model;
     options.model_from = "--model";
   }
-  for (const char* const key : {"model_target", "provider_target"}) {
-    const auto target = settings.text(key);
-    if (!target || !options.model.empty()) continue;
-    options.model = nemo_model(*target);
-    options.model_from = key;
-  }
   const bool has_shape = settings.has("num_layers") && settings.has("hidden_size") &&
                          settings.has("num_attention_heads");
-  if (has_shape && request.model.empty()) options.model.clear();
+  for (const char* const key : {"model_target", "provider_target"}) {
+    if (has_shape || !options.model.empty()) break;  // sizes go over the class
+    options.model = nemo_model(settings.text(key).value_or(""));
+    options.model_from = key;
+  }
   if (!has_shape && options.model.empty()) {
     problems.push_back({files.paths[0],
                         "names no model, neither by its sizes nor by a class that is "

@@ -132,6 +132,7 @@ class Primus {
     if (!others_.empty()) {
       experiment_.fail(module_ + "model", fmt::format("is {}: give that file as well", file));
     }
+    experiment_.use(module_ + "model");
     const Setting* const named = experiment_.find(module_ + "model");
     if (named == nullptr || !request_.model.empty() || framework_ == "maxtext")
       return maxtext_name(named);
@@ -187,9 +188,9 @@ class Primus {
   void take_overrides() {
     const std::string group = module_ + "overrides.";
     for (const Setting* const setting : experiment_.all()) {
-      if (!setting->key.starts_with(group)) continue;
+      if (setting->is_used) continue;
       Setting own = *setting;
-      own.key = setting->key.substr(group.size());
+      if (own.key.starts_with(group)) own.key = own.key.substr(group.size());
       settings_.set(std::move(own));
     }
     for (const std::string& word : overrides_) {

@@ -632,6 +632,10 @@ class Maxtext {
     bool offloads = false;
     for (const auto& [name, result] : kTensors) {
       const std::string where = in_small_letters(s_.text(name).value_or("remat"));
+      const std::vector<std::string> places = {"remat", "none", "device", "offload"};
+      if (std::ranges::find(places, where) == places.end()) {
+        made_.fail(name, not_accepted(where, places));
+      }
       if (where == "remat" || where == "none") continue;
       offloads = offloads || where == "offload";
       const bool is_new =

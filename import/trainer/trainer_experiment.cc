@@ -152,7 +152,6 @@ void TrainerExperiment::set_integer(std::string_view path, std::string_view key)
 }
 
 void TrainerExperiment::start_from_model(const std::string& catalog_name, std::string_view from) {
-  if (looks_like_file(catalog_name)) return set_model_file(catalog_name);
   set("model.catalog", catalog_name, from);
 }
 

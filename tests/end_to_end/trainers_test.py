@@ -22,12 +22,16 @@ KEYS = {
 KEYS[".yml"] = KEYS[".yaml"]
 # What the files say and the software does without being told: leaving it out changes nothing.
 SAME_AS_DEFAULT = {
-    "megatron": "max_position_embeddings overlap_p2p_comm",
+    "megatron": "max_position_embeddings overlap_p2p_comm bf16 context_parallel_size data_parallel_size "
+                "group_query_attention moe_router_topk sequence_parallel world_size",
     "torchtitan": "name flavor batch_size seq_len tensor_parallel_degree context_parallel_degree max_norm "
-                  "data_parallel_shard_degree pipeline_parallel_degree",
-    "maxtext": "base_num_query_heads vocab_size dcn_data_parallelism remat_policy",
+                  "data_parallel_shard_degree pipeline_parallel_degree num_tokens_per_train_step "
+                  "num_pp_microbatches enable",
+    "maxtext": "base_num_query_heads vocab_size dcn_data_parallelism remat_policy ici_fsdp_parallelism "
+               "quantization",
     "nemo": "tensor_model_parallel_size pipeline_model_parallel_size gradient_clip_val clip_grad seq_length",
-    "llama-factory": "finetuning_type flash_attn optim",
+    "deepspeed": "type overlap_comm device partition_activations",
+    "llama-factory": "finetuning_type flash_attn optim stage",
     "ms-swift": "recompute_method recompute_num_layers attention_backend tuner_type attn_impl",
     "primus": "dcn_data_parallelism pipeline_model_parallel_size",
     "nanotron": "top_k pp tp make_vocab_size_divisible_by accumulate_grad_in_fp32 clip_grad",

@@ -180,15 +180,15 @@ class Maxtext {
     }
     if (!known.empty()) {
       made_.start_from_model(known, made_.request().model.empty() ? "model_name" : "");
-      if (known.starts_with("deepseek-v3") && !gives("mtp_num_layers")) {
-        made_.set("model.prediction_modules", std::int64_t{0});
-      }
       changes();
     } else {
       shape(name);
     }
     if (known.empty()) return;
     const ModelSpec spec = made_.based_model(known);
+    if (spec.prediction_modules > 0 && !gives("mtp_num_layers")) {
+      made_.set("model.prediction_modules", std::int64_t{0});  // base.yml's mtp_num_layers
+    }
     layers_ = layers_ == 0 ? spec.layers : layers_;
     has_experts_ = spec.experts.routed > 0;
   }
@@ -205,6 +205,7 @@ class Maxtext {
     for (const auto& [key, field] : kSizes) {
       const auto value = s_.integer(key);
       if (!value || !gives(key)) continue;
+      if (field == "model.intermediate" && s_.is_true("use_double_wide_mlp")) continue;
       if (field == "model.layers") {
         // Gemma 2 counts pairs of layers.
         if (in_small_letters(s_.text("decoder_block").value_or("")) == "gemma2") continue;

@@ -227,6 +227,11 @@ Imported import_nemo(const ImportRequest& request) {
                         "model.tensor_model_parallel_size and train.global_batch_size"});
     throw_if_any(problems);
   }
+  for (const Setting* const setting : settings.all()) {
+    if (!setting->name.starts_with("model.teacher.")) continue;
+    problems.push_back({setting->where(), "a step runs a teacher as well, which is not read"});
+    throw_if_any(problems);
+  }
   CoreOptions options = {.software = software_of_nemo(settings)};
   TrainerExperiment made("nemo", settings, request, problems);
   if (is_override_of_recipe(settings)) {

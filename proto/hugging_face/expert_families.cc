@@ -506,7 +506,7 @@ void read_minimax_m3(HuggingFaceConfig& config, file::Model& model) {
   model.set_mlp_pattern(layer_letters(config, model, "moe_layer_freq", "DE"));
   config.has("first_k_dense_replace");  // what moe_layer_freq says
   read_prediction(config, model, "num_nextn_predict_layers");
-  config.has("num_mtp_modules");  // heads of a draft, as many as are trained beside the first
+  config.has("num_mtp_modules");  // the other key counts those that are read
   model.set_intermediate(config.size("dense_intermediate_size", "intermediate"));
 }
 

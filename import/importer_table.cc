@@ -8,13 +8,17 @@
 #include "import/htsim/htsim_topology.h"
 #include "import/importer.h"
 #include "import/input_bytes.h"
+#include "import/llama_factory/llama_factory_import.h"
 #include "import/maxtext/maxtext_import.h"
 #include "import/megatron/megatron_import.h"
+#include "import/ms_swift/ms_swift_import.h"
 #include "import/msccl/msccl_import.h"
+#include "import/nanotron/nanotron_import.h"
 #include "import/nccl/nccl_import.h"
 #include "import/nccl_topology/nccl_topology.h"
 #include "import/nemo/nemo_import.h"
 #include "import/ns3/ns3_topology.h"
+#include "import/primus/primus_import.h"
 #include "import/slurm/slurm_topology.h"
 #include "import/torchtitan/torchtitan_import.h"
 #include "import/trace/kineto_import.h"
@@ -154,6 +158,14 @@ const std::vector<Importer>& table() {
               "settings of NeMo and Megatron Bridge: an experiment", import_nemo),
       trainer("deepspeed", "DS_CONFIG.json [MODEL_FOLDER] [KEY=VALUE..]",
               "settings of DeepSpeed, and a model: an experiment", import_deepspeed),
+      trainer("llama-factory", "CONFIG.yaml [DS_CONFIG.json] [KEY=VALUE..]",
+              "settings of LLaMA-Factory: an experiment", import_llama_factory),
+      trainer("ms-swift", "SCRIPT | CONFIG.yaml [DS_CONFIG.json] [KEY=VALUE..]",
+              "commands of ms-swift: an experiment", import_ms_swift),
+      trainer("primus", "EXPERIMENT.yaml [MODEL.yaml..] [KEY=VALUE..]",
+              "settings of Primus: an experiment", import_primus),
+      trainer("nanotron", "CONFIG.yaml [KEY=VALUE..]", "settings of Nanotron: an experiment",
+              import_nanotron),
   };
   return kTable;
 }

@@ -23,9 +23,10 @@ PASSES = ["serving/passes"]  # where chips come in
 LOADED = SIM + SCHEDULES + TOPOLOGY + ["workload", "experiment"]
 PROTO = ["proto", "proto/catalog", "proto/hugging_face", "proto/network_case", "proto/serving_case"]
 IMPORT = ["import", "import/aicb", "import/astra", "import/chakra", "import/deepspeed", "import/goal",
-          "import/htsim", "import/maxtext", "import/megatron", "import/msccl", "import/nccl",
-          "import/nccl_topology", "import/nemo", "import/ns3", "import/settings", "import/slurm",
-          "import/torchtitan", "import/trace", "import/trainer"]
+          "import/htsim", "import/llama_factory", "import/maxtext", "import/megatron", "import/ms_swift",
+          "import/msccl", "import/nanotron", "import/nccl", "import/nccl_topology", "import/nemo", "import/ns3",
+          "import/primus", "import/settings", "import/slurm", "import/torchtitan", "import/trace",
+          "import/trainer", "import/transformers"]
 GOODPUT = ["analysis/goodput", "analysis/goodput/steps"]
 ANALYSIS = ["analysis/step", "analysis/collective_forms", "analysis/formulas"]
 

@@ -296,6 +296,10 @@ void add_attention(FieldTable<ModelSpec>& table) {
             {.help = "What follows in each layer, the same way. D: a dense MLP; E: experts; -: "
                      "nothing. Empty: as experts.first_dense and experts.every say.",
              .rules = "Instead of experts.first_dense and experts.every."});
+  table.add("prediction_block", &Model::prediction_block,
+            {.help = "The block of a module of multi-token prediction: a letter of mixer_pattern "
+                     "(G, L, S or I) and one of mlp_pattern, as in GE. Empty: the last layer's.",
+             .rules = "As for the patterns."});
   table.add_inner(
       "mlp_widths", &Model::mlp, &MlpSpec::widths,
       {.help = "Width of each layer's MLP, repeated over the model, where they differ. "

@@ -108,6 +108,25 @@ void check_mlps(const ModelSpec& model, Rules& rules) {
       "gives no layer experts (E), but experts.routed is " + std::to_string(model.experts.routed));
 }
 
+void check_prediction(const ModelSpec& model, Rules& rules) {
+  const std::string& block = model.prediction_block;
+  if (block.empty()) return;
+  const bool is_pair = block.size() == 2 && has_letter("GLSI", block.substr(0, 1)) &&
+                       has_letter("DE-", block.substr(1));
+  rules.require(is_pair, "prediction_block",
+                "must be a letter of mixer_pattern (G, L, S or I) and one of mlp_pattern (D, E or "
+                "-), as in GE; is " +
+                    block);
+  rules.require(!has_letter(block, "E") || model.experts.routed != 0, "prediction_block",
+                "has experts, but experts.routed is 0");
+  rules.require(!has_letter(block, "L") || model.attention.window != 0, "prediction_block",
+                "is local, but there is no window");
+  rules.require(!has_letter(block, "S") || model.state.heads != 0, "prediction_block",
+                "has a state, but state.heads is 0");
+  rules.require(!has_letter(block, "I") || model.indexer.heads != 0, "prediction_block",
+                "is sparse, but indexer.heads is 0");
+}
+
 void check_widths(const ModelSpec& model, Rules& rules) {
   for (std::size_t i = 0; i < model.mlp.widths.size(); ++i) {
     const std::int64_t width = model.mlp.widths[i];
@@ -363,6 +382,7 @@ std::vector<Problem> check(const ModelSpec& model) {
   for (const BlockKind& kind : kinds) check_heads(model, kind, rules);
   check_mixers(model, rules);
   check_mlps(model, rules);
+  check_prediction(model, rules);
   check_layers(model, rules);
   check_widths(model, rules);
   check_window(model, rules);
@@ -402,6 +422,10 @@ bool lends(const ModelSpec& model, std::int64_t layer) {
   return false;
 }
 
+MlpKind mlp_of(char letter) {
+  return letter == 'E' ? MlpKind::kExperts : letter == '-' ? MlpKind::kNone : MlpKind::kDense;
+}
+
 }  // namespace
 
 BlockKind kind_of(const ModelSpec& model, std::int64_t layer) {
@@ -419,8 +443,7 @@ BlockKind kind_of(const ModelSpec& model, std::int64_t layer) {
     kind.lends = lends(model, layer);
   }
   if (!model.mlp_pattern.empty()) {
-    const char letter = at(model.mlp_pattern);
-    kind.mlp = letter == 'E' ? MlpKind::kExperts : letter == '-' ? MlpKind::kNone : MlpKind::kDense;
+    kind.mlp = mlp_of(at(model.mlp_pattern));
   } else if (experts.routed > 0 && layer >= experts.first_dense &&
              (layer - experts.first_dense + 1) % std::max<std::int64_t>(1, experts.every) == 0) {
     kind.mlp = MlpKind::kExperts;
@@ -432,6 +455,9 @@ BlockKind kind_of(const ModelSpec& model, std::int64_t layer) {
 }
 
 BlockKind prediction_kind_of(const ModelSpec& model) {
+  if (model.prediction_block.size() == 2) {
+    return {.mixer = mixer_of(model.prediction_block[0]), .mlp = mlp_of(model.prediction_block[1])};
+  }
   for (std::int64_t layer = model.layers - 1; layer > 0; --layer) {
     if (!kind_of(model, layer).shares) return kind_of(model, layer);
   }
@@ -444,6 +470,9 @@ std::vector<BlockKind> kinds_of(const ModelSpec& model) {
     const BlockKind kind = kind_of(model, layer);
     if (std::ranges::count(kinds, kind) == 0) kinds.push_back(kind);
   }
+  const BlockKind predicts = prediction_kind_of(model);
+  const bool is_new = model.prediction_modules > 0 && std::ranges::count(kinds, predicts) == 0;
+  if (is_new) kinds.push_back(predicts);
   return kinds;
 }
 

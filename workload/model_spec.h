@@ -220,8 +220,9 @@ struct ModelSpec {
   SharedSpec shared{};
   ExpertSpec experts{};
   // Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): modules behind the last
-  // layer, each a projection, a block like the last one, and a loss; tables are those of the model.
+  // layer, each a projection, a block, and a loss; tables are those of the model.
   std::int64_t prediction_modules = 0;
+  std::string prediction_block{};  // a letter of each pattern: "GE"; empty: the last layer's kind
 
   std::int64_t qk_dim() const { return attention.head_dim; }  // per head
   std::int64_t v_dim() const {
@@ -267,11 +268,12 @@ struct BlockKind {
 // REQUIRES: 0 <= layer < model.layers. A model without layers, refused by check(), has a layer 0.
 BlockKind kind_of(const ModelSpec& model, std::int64_t layer);
 
-// Returns the kind of block that modules of multi-token prediction have: that of the last layer
-// that shares nothing with an earlier one.
+// Returns the kind of block that modules of multi-token prediction have: prediction_block, or that
+// of the last layer that shares nothing with an earlier one.
 BlockKind prediction_kind_of(const ModelSpec& model);
 
-// Returns each kind of which the model has layers, in order of appearance. Cost: O(layers).
+// Returns each kind of which the model has layers, in order of appearance, and that of its modules
+// of multi-token prediction. Cost: O(layers).
 std::vector<BlockKind> kinds_of(const ModelSpec& model);
 
 // Returns the model as layers of this kind have it: with the sizes of `local` in local ones, no

@@ -10,11 +10,18 @@
 #include <string_view>
 
 #include "import/importer.h"
+#include "import/settings/settings.h"
+#include "proto/catalog/trainer_names.h"
 
 namespace stepsim {
 
 // Throws ConfigError with every problem.
 Imported import_maxtext(const ImportRequest& request);
+
+// The same of settings that something else has read. `keys`: what wraps MaxText has other defaults.
+Imported import_maxtext_settings(std::string_view kind, const TrainerKeys& keys,
+                                 const ImportRequest& request, Settings& settings,
+                                 std::vector<Problem>& problems);
 
 // Returns the catalog's name of a model_name of MaxText ("deepseek3-671b" is deepseek-v3); "" if
 // there is none.

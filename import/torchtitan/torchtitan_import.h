@@ -14,12 +14,19 @@
 #include <vector>
 
 #include "import/importer.h"
+#include "import/settings/settings.h"
 #include "proto/catalog/trainer_names.h"
 
 namespace stepsim {
 
 // Throws ConfigError with every problem.
 Imported import_torchtitan(const ImportRequest& request);
+
+// The same of settings that something else has read, under the names of the last release. `keys`:
+// what wraps torchtitan has other defaults.
+Imported import_torchtitan_settings(std::string_view kind, const TrainerKeys& keys,
+                                    const ImportRequest& request, Settings& settings,
+                                    std::vector<Problem>& problems);
 
 // Returns the layers of each stage: as many as possible alike, where embedding and head count as so
 // many layers (torchtitan's generate_llm_fqn_per_model_part). nullopt if there are too few.

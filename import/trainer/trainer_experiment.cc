@@ -159,6 +159,15 @@ void TrainerExperiment::set_model_file(const std::string& path) {
   for (Problem& problem : draft_.set_hugging_face(path)) problems_->push_back(std::move(problem));
 }
 
+ModelSpec TrainerExperiment::based_model(const std::string& name) {
+  try {
+    return load_model(name);
+  } catch (const ConfigError& error) {
+    for (const Problem& problem : error.problems()) fail("--model", problem.message);
+    return {};
+  }
+}
+
 void TrainerExperiment::leave(std::string_view key, std::string_view why) {
   settings_->use(key);
   if (const Setting* const setting = settings_->find(key)) {

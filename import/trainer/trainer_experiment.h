@@ -26,6 +26,7 @@
 #include "import/importer.h"
 #include "import/settings/settings.h"
 #include "proto/experiment_draft.h"
+#include "workload/model_spec.h"
 
 namespace stepsim {
 
@@ -54,12 +55,18 @@ class TrainerExperiment {
   // Takes the model of a config.json of Hugging Face, or of its folder.
   void set_model_file(const std::string& path);
   const ExperimentDraft& draft() const { return draft_; }
+  // Returns a model of the catalog or of a file. One that can't be read is a problem, and then an
+  // empty one is returned.
+  ModelSpec based_model(const std::string& name);
 
   // Reports a problem of a setting.
   void fail(std::string_view key, const std::string& message) { settings_->fail(key, message); }
   bool has_problems() const { return !problems_->empty(); }
 
   void assume(std::string text) { assumed_.push_back(std::move(text)); }
+  void assume(const std::vector<std::string>& lines) {
+    assumed_.insert(assumed_.end(), lines.begin(), lines.end());
+  }
   // Says of a setting that it has no counterpart, if it is there and its value is not the one that
   // changes nothing.
   void leave(std::string_view key, std::string_view why);

@@ -162,6 +162,10 @@ constexpr FuzzTarget kTargets[] = {
     {"torchtitan", read_torchtitan_settings},
     {"maxtext", read_maxtext_settings},
     {"nemo", read_nemo_settings},
+    {"llama_factory", read_llama_factory_settings},
+    {"ms_swift", read_ms_swift_command},
+    {"primus", read_primus_settings},
+    {"nanotron", read_nanotron_settings},
     {"deepspeed", read_deepspeed_settings},
     {"random_run", read_random_run},
 };

@@ -178,6 +178,22 @@ void read_msccl_algorithm(std::string_view input) {
   load_step_list(algorithm.path());
 }
 
+void read_llama_factory_settings(std::string_view input) {
+  read_trainer("llama-factory", input, ".yaml");
+}
+
+void read_ms_swift_command(std::string_view input) {
+  read_trainer("ms-swift", input, ".sh");
+}
+
+void read_primus_settings(std::string_view input) {
+  read_trainer("primus", input, ".yaml");
+}
+
+void read_nanotron_settings(std::string_view input) {
+  read_trainer("nanotron", input, ".yaml");
+}
+
 void read_aicb_workload(std::string_view input) {
   std::vector<Problem> problems;
   const AicbJob read = read_aicb(input, "workload.txt", 0, problems);

@@ -21,6 +21,10 @@ void read_megatron_arguments(std::string_view input);
 void read_torchtitan_settings(std::string_view input);
 void read_maxtext_settings(std::string_view input);
 void read_nemo_settings(std::string_view input);
+void read_llama_factory_settings(std::string_view input);
+void read_ms_swift_command(std::string_view input);
+void read_primus_settings(std::string_view input);
+void read_nanotron_settings(std::string_view input);
 void read_deepspeed_settings(std::string_view input);
 
 }  // namespace stepsim

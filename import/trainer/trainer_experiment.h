@@ -108,6 +108,10 @@ struct TrainerFiles {
 };
 TrainerFiles trainer_files(const ImportRequest& request, std::vector<Problem>& problems);
 
+// Returns the text of a file of settings, or that which the request has in its place.
+std::optional<std::string> settings_text(const ImportRequest& request, const std::string& path,
+                                         std::vector<Problem>& problems);
+
 // Hands the text of each file to `read`, with its short name. A file of Python is a problem, which
 // ends in `instead`: what writes the settings that can be read. Throws ConfigError if there are
 // problems.

@@ -14,7 +14,7 @@ bool is_export(const std::string& word) {
   return word == "--export" || word.starts_with("--export=");
 }
 
-[[noreturn]] void refuse(std::string why) {
+[[noreturn]] void not_exported(std::string why) {
   throw ConfigError({Problem{"--export", std::move(why)}});
 }
 
@@ -31,15 +31,15 @@ std::optional<AskedExport> take_export(std::vector<std::string>& arguments,
   const auto found = std::ranges::find_if(arguments, is_export);
   if (found == arguments.end()) return std::nullopt;
   if (*found != "--export" || arguments.end() - found < 3) {
-    refuse("must be a kind and a path, as in --export " + kinds.front() + " PATH; kinds are " +
-           comma_separated(kinds));
+    not_exported("must be a kind and a path, as in --export " + kinds.front() +
+                 " PATH; kinds are " + comma_separated(kinds));
   }
   AskedExport asked{.kind = *(found + 1), .path = *(found + 2)};
   arguments.erase(found, found + 3);
-  if (std::ranges::any_of(arguments, is_export)) refuse("can be given once");
+  if (std::ranges::any_of(arguments, is_export)) not_exported("can be given once");
   if (std::ranges::find(kinds, asked.kind) == kinds.end()) {
-    refuse("must be one of " + comma_separated(kinds) + "; is \"" + asked.kind + "\"" +
-           did_you_mean(asked.kind, kinds));
+    not_exported("must be one of " + comma_separated(kinds) + "; is \"" + asked.kind + "\"" +
+                 did_you_mean(asked.kind, kinds));
   }
   return asked;
 }
@@ -67,10 +67,14 @@ TrainerExport settings_for(const AskedExport& asked, const Experiment& experimen
   }
 }
 
+void say_notes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) print_error("note: " + note + "\n");
+}
+
 void write_settings(const AskedExport& asked, const TrainerExport& made, Outputs& outputs) {
   outputs.write(asked.path, made.text);
   outputs.commit();
-  for (const std::string& note : made.notes) print_error("note: " + note + "\n");
+  say_notes(made.notes);
 }
 
 }  // namespace stepsim

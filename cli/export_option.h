@@ -32,6 +32,9 @@ void require_writable(const AskedExport& asked);
 TrainerExport settings_for(const AskedExport& asked, const Experiment& experiment,
                            const ExperimentRecord& record);
 
+// Says on standard error what an export can't say.
+void say_notes(const std::vector<std::string>& notes);
+
 // Writes the settings, and says on standard error what they can't say.
 void write_settings(const AskedExport& asked, const TrainerExport& made, Outputs& outputs);
 

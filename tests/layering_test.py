@@ -22,8 +22,8 @@ SERVING = ["serving", "serving/cases", "serving/engines", "serving/kv", "serving
 PASSES = ["serving/passes"]  # where chips come in
 LOADED = SIM + SCHEDULES + TOPOLOGY + ["workload", "experiment"]
 PROTO = ["proto", "proto/catalog", "proto/hugging_face", "proto/network_case", "proto/serving_case"]
-IMPORT = ["import", "import/aicb", "import/astra", "import/chakra", "import/deepspeed", "import/goal",
-          "import/maxtext", "import/megatron", "import/nccl", "import/nemo", "import/settings",
+IMPORT = ["import", "import/aicb", "import/astra", "import/chakra", "import/deepspeed", "import/exports", "import/goal",
+          "import/maxtext", "import/megatron", "import/msccl", "import/nccl", "import/nemo", "import/settings",
           "import/torchtitan", "import/trace", "import/trainer"]
 GOODPUT = ["analysis/goodput", "analysis/goodput/steps"]
 ANALYSIS = ["analysis/step", "analysis/collective_forms", "analysis/formulas"]

@@ -239,6 +239,7 @@ class CoreSettings {
     made_.set("use_distributed_optimizer", state.zero > 0);
     if (state.zero > 1) {
       made_.set("use_megatron_fsdp", true);
+      made_.set("gradient_accumulation_fusion", false);  // FSDP has no main gradients to add to
       made_.set("data_parallel_sharding_strategy",
                 kStrategies[static_cast<std::size_t>(state.zero)]);
     }

@@ -195,6 +195,7 @@ class MaxtextSettings {
     if (is_whole) {
       made_.set("remat_policy", "full");
       for (const char* const key : {"plan.recompute", "plan.recompute_keep"}) {
+        if (is_gpu_ || has_experts()) break;
         made_.accept(key, "XLA does not make again what no backward reads: the last matmul");
       }
     } else if (again.kind == Recompute::kAllBut) {
@@ -210,8 +211,10 @@ class MaxtextSettings {
   }
 
   void custom(const std::vector<KeptResult>& kept) {
-    made_.set("remat_policy", kept == std::vector{KeptResult::kDown} ? "full" : "custom");
-    if (kept == std::vector{KeptResult::kDown}) return;
+    // On a TPU that is what remains of a full recompute.
+    const bool is_full = kept == std::vector{KeptResult::kDown} && !is_gpu_ && !has_experts();
+    made_.set("remat_policy", is_full ? "full" : "custom");
+    if (is_full) return;
     for (const KeptResult result : kept) {
       for (const std::string& tensor : maxtext_tensors(name_of(result))) {
         made_.set(tensor, plan_.offload.activations ? "offload" : "device");

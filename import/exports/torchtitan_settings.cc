@@ -137,16 +137,21 @@ class TorchtitanSettings {
     const std::int64_t stages = stages_of(plan_);
     std::vector<std::int64_t> layers = pipeline.layout;
     if (layers.empty()) layers.assign(static_cast<std::size_t>(stages), model_.layers / stages);
+    // Without a number of layers it has two chunks a rank in the schedules that loop.
+    const bool is_one = pipeline.schedule == ScheduleName::kOneForwardOneBackward ||
+                        pipeline.schedule == ScheduleName::kGPipe;
+    const bool is_usual = stages == plan_.mesh.pp * (is_one ? 1 : 2);
     constexpr std::int64_t kMostWeight = 4;
     for (std::int64_t first = 0; first <= kMostWeight; ++first) {
       for (std::int64_t last = 0; last <= kMostWeight; ++last) {
         const std::int64_t counted = model_.layers + first + last;
         const std::int64_t of_stage = (counted + stages - 1) / stages;
         const bool is_asked = torchtitan_layout(model_.layers, stages, first, last) == layers;
-        if (!is_asked || (counted + of_stage - 1) / of_stage != stages) continue;
+        const bool gives_stages = (counted + of_stage - 1) / of_stage == stages;
+        if (!is_asked || !(is_usual || gives_stages)) continue;
         made_.set("parallelism.pipeline_parallel_first_stage_less_layers", first);
         made_.set("parallelism.pipeline_parallel_last_stage_less_layers", last);
-        made_.set("parallelism.pipeline_parallel_layers_per_stage", of_stage);
+        if (!is_usual) made_.set("parallelism.pipeline_parallel_layers_per_stage", of_stage);
         return;
       }
     }

@@ -16,7 +16,7 @@ bool is_of_launcher(std::string_view key) {
   return key == "nnodes" || key == "nproc_per_node";
 }
 
-std::string megatron_text(const Experiment&, const ExportedSettings& made) {
+std::string megatron_text(const ExportedSettings& made) {
   const std::string launcher = flags_of(made, [](std::string_view key, bool is_off) {
     return is_of_launcher(key) ? megatron_flag(key, is_off) : "";
   });
@@ -26,20 +26,11 @@ std::string megatron_text(const Experiment&, const ExportedSettings& made) {
   return "torchrun" + launcher + " \\\n  pretrain_gpt.py" + own +
          " \\\n  --mock-data \\\n  --train-iters 100 \\\n  --lr 1e-4\n";
 }
-std::string toml_text(const Experiment&, const ExportedSettings& made) {
-  return toml_of(made);
-}
-std::string yaml_text(const Experiment&, const ExportedSettings& made) {
-  return yaml_of(made);
-}
-
 constexpr std::array kExporters = {
-    TrainerExporter{"megatron", "Megatron-LM", "a script with its flags", set_core_settings,
-                    megatron_text},
-    TrainerExporter{"torchtitan", "torchtitan", "its TOML", set_torchtitan_settings, toml_text},
-    TrainerExporter{"maxtext", "MaxText", "YAML of a run", set_maxtext_settings, yaml_text},
-    TrainerExporter{"nemo", "Megatron Bridge", "YAML of its ConfigContainer", set_nemo_settings,
-                    yaml_text}};
+    TrainerExporter{"megatron", "Megatron-LM", set_core_settings, megatron_text},
+    TrainerExporter{"torchtitan", "torchtitan", set_torchtitan_settings, toml_of},
+    TrainerExporter{"maxtext", "MaxText", set_maxtext_settings, yaml_of},
+    TrainerExporter{"nemo", "Megatron Bridge", set_nemo_settings, yaml_of}};
 
 // Keys of the plan that may differ with no more than a note: they change neither what is computed
 // nor where it lies, but what travels beside it.
@@ -95,7 +86,7 @@ TrainerExport export_settings(const TrainerExporter& exporter, const Experiment&
   ExportedSettings made;
   exporter.set(experiment, made);
   throw_if_any(made.refused());
-  const std::string body = exporter.text(experiment, made);
+  const std::string body = exporter.text(made);
   const Experiment read = read_again(exporter, body, experiment, record);
 
   TrainerExport result;
@@ -120,11 +111,10 @@ TrainerExport export_settings(const TrainerExporter& exporter, const Experiment&
                     exporter.software, software));
   }
   result.text = fmt::format(
-      "# Written by stepsim: {} of {} for {} ranks. Data, tokenizer and learning rate are yours "
-      "to\n"
-      "# add; stepsim import {} --ranks {} reads the plan back.\n{}{}",
-      exporter.file, exporter.software, experiment.plan.ranks(), exporter.kind,
-      experiment.plan.ranks(), notes_as_comments(result.notes), body);
+      "# Settings of {} for {} ranks, written by stepsim. Data, tokenizer and learning rate are\n"
+      "# stand-ins. stepsim import {} --ranks {} reads the plan back.\n{}{}",
+      exporter.software, experiment.plan.ranks(), exporter.kind, experiment.plan.ranks(),
+      notes_as_comments(result.notes), body);
   return result;
 }
 

@@ -31,9 +31,8 @@ namespace stepsim {
 struct TrainerExporter {
   std::string_view kind;      // "megatron", also that of the importer
   std::string_view software;  // "Megatron-LM"
-  std::string_view file;      // what is written: "a shell script with its flags"
   void (*set)(const Experiment& experiment, ExportedSettings& made);
-  std::string (*text)(const Experiment& experiment, const ExportedSettings& made);
+  std::string (*text)(const ExportedSettings& made);
 };
 
 std::span<const TrainerExporter> trainer_exporters();

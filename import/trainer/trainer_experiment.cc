@@ -397,7 +397,7 @@ std::string layout_text(const std::vector<std::int64_t>& layers) {
     while (end < layers.size() && layers[end] == layers[i]) ++end;
     if (!text.empty()) text += ",";
     const std::size_t times = end - i;
-    text += times == 1 ? std::to_string(layers[i]) : fmt::format("{}*{}", times, layers[i]);
+    text += times == 1 ? std::to_string(layers[i]) : fmt::format("{}*{}", layers[i], times);
     i = end;
   }
   return text;

@@ -123,7 +123,7 @@ TrainerFiles read_trainer_files(
 std::int64_t ranks_times(std::int64_t a, std::int64_t b);
 std::int64_t common_ranks(std::int64_t a, std::int64_t b);
 
-// Writes layers of stages as plan.layout has them: "7,14*8,7".
+// Writes layers of stages as plan.layout has them: "7,8*14,7".
 std::string layout_text(const std::vector<std::int64_t>& layers);
 
 // Reads the Python that Megatron takes for patterns of layers, "[0]*3+[1]*58" and "([1]*3+[0])*2".

@@ -346,6 +346,8 @@ class Torchtitan {
     } else {
       made_.set("plan.recompute", "full", key);
     }
+    if (!stops)
+      made_.set("software.recomputes_as_needed", false, "activation_checkpoint.early_stop");
   }
 
   void every(const std::string& option) {

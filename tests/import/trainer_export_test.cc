@@ -214,7 +214,6 @@ class RandomSettings {
     } else if (is_maxtext() && kind == 2) {
       plan_["recompute_keep"] = choices_.pick({"qkv", "qkv+out", "qkv+attention+out+up"});
     }
-    if (is_titan() && kind == 3 && !has_experts_) return;
     if (is_titan() && kind == 3) {
       plan_["recompute"] = "full";
       plan_.erase("recompute_keep");

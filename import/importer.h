@@ -34,6 +34,10 @@ struct ImportRequest {
   std::string model{};  // a model of the catalog or a file, for settings without one
   std::vector<std::string> sets{};
   bool verbose = false;
+  // Of an export that is read again: what the only file would hold, and the record of an experiment
+  // (proto/experiment_record.h), on whose cluster it runs.
+  std::string text{};
+  std::string cluster_record{};
 };
 
 enum class ImportResult : std::uint8_t {

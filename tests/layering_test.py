@@ -22,7 +22,8 @@ SERVING = ["serving", "serving/cases", "serving/engines", "serving/kv", "serving
 PASSES = ["serving/passes"]  # where chips come in
 LOADED = SIM + SCHEDULES + TOPOLOGY + ["workload", "experiment"]
 PROTO = ["proto", "proto/catalog", "proto/hugging_face", "proto/network_case", "proto/serving_case"]
-IMPORT = ["import", "import/aicb", "import/astra", "import/chakra", "import/deepspeed", "import/goal",
+IMPORT = ["import", "import/aicb", "import/astra", "import/chakra", "import/deepspeed",
+          "import/exports", "import/goal",
           "import/htsim", "import/llama_factory", "import/maxtext", "import/megatron", "import/ms_swift",
           "import/msccl", "import/nanotron", "import/nccl", "import/nccl_topology", "import/nemo", "import/ns3",
           "import/primus", "import/settings", "import/slurm", "import/torchtitan", "import/trace",

@@ -363,6 +363,9 @@ po::options_description search_option_list() {
   add("csv", text("FILE"), "write the best plans as a table");
   add("plot", text("FILE.svg"), "draw step time against memory, with the front");
   add("experiment", text("FILE.json"), "write the best plan as an experiment for stepsim run");
+  add("export", text("KIND PATH"),
+      "write the best plan as the settings of a trainer: megatron FILE.sh, torchtitan FILE.toml, "
+      "maxtext FILE.yml, nemo FILE.yaml");
   add_json_option(options);
   add_html_option(options);
   add_input_option(options);
@@ -371,8 +374,11 @@ po::options_description search_option_list() {
 
 SearchRequest read_search_request(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
-  const CommandLine line = read_command_line(arguments, search_option_list(), problems);
   SearchRequest request;
+  std::vector<std::string> rest = arguments;
+  request.exported = take_export(rest, trainer_kinds());
+  if (request.exported) require_writable(*request.exported);
+  const CommandLine line = read_command_line(rest, search_option_list(), problems);
   if (line.words.size() > 1)
     problems.push_back({line.words[1], "there can be only one EXPERIMENT"});
   require_options(line, problems);

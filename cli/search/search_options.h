@@ -8,6 +8,7 @@
 
 #include "analysis/search/refine.h"
 #include "analysis/search/search.h"
+#include "cli/export_option.h"
 #include "cli/subcommand.h"
 #include "proto/load_experiment.h"
 
@@ -27,7 +28,8 @@ struct SearchRequest {
   std::string plot{};
   std::string experiment{};  // of the best plan
   std::string html{};
-  std::string asked{};  // asked_json()
+  std::optional<AskedExport> exported{};  // of the best plan, as the settings of a trainer
+  std::string asked{};                    // asked_json()
 };
 
 // Throws ConfigError with all problems of the options, the model and the clusters.

@@ -771,6 +771,14 @@ bool is_script(const std::string& path, const std::string& text) {
 
 }  // namespace
 
+std::vector<std::string> maxtext_tensors(std::string_view result) {
+  std::vector<std::string> names;
+  for (const auto& [name, kept] : kTensors) {
+    if (kept == result) names.emplace_back(name);
+  }
+  return names;
+}
+
 Imported import_maxtext(const ImportRequest& request) {
   std::vector<Problem> problems;
   const TrainerFiles files = trainer_files(request, problems);
@@ -782,7 +790,7 @@ Imported import_maxtext(const ImportRequest& request) {
     given[word.substr(0, equals)] = word.substr(equals + 1);
   }
   for (const std::string& path : files.paths) {
-    const auto text = read_settings_text(path, problems);
+    const auto text = settings_text(request, path, problems);
     if (!text) continue;
     if (is_script(path, *text)) {
       read_maxtext_script(*text, short_name(path), given, settings, problems);

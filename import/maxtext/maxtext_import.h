@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "import/importer.h"
 #include "import/settings/settings.h"
@@ -36,5 +37,9 @@ struct MaxtextScales {
 };
 // nullopt unless `scale` is a power of 2 up to 2^20.
 std::optional<MaxtextScales> maxtext_scales(std::int64_t scale);
+
+// Returns the tensors of remat_policy custom that are a result of plan.recompute_keep: mlpwo and
+// moe_mlpwo for "down".
+std::vector<std::string> maxtext_tensors(std::string_view result);
 
 }  // namespace stepsim

@@ -297,7 +297,9 @@ class CorePlan {
       from = "use_torch_fsdp2";
       zero_ = 3;
     }
-    if (zero_ > 0) made_.set("plan.zero", std::int64_t{zero_}, from);
+    // Software of the catalog divides unless told otherwise.
+    const bool is_told = s_.has("use_distributed_optimizer");
+    if (zero_ > 0 || is_told) made_.set("plan.zero", std::int64_t{zero_}, from);
     const auto instances = s_.integer("num_distributed_optimizer_instances");
     const std::int64_t replicas = ranks_times(std::max<std::int64_t>(1, dp_), cp_);
     if (instances && *instances > 1 && zero_ > 0) {

@@ -178,7 +178,7 @@ class CoreModel {
     std::string pattern;
     if (const auto every = number_in<std::int64_t>(*skip); every && *every > 0 && *every <= 1'000) {
       pattern = std::string(static_cast<std::size_t>(*every - 1), 'L') + "G";
-    } else if (const auto list = layer_list(*skip)) {
+    } else if (const auto list = layer_list(in_brackets(*skip))) {
       for (const std::int64_t is_local : *list) pattern += is_local != 0 ? 'L' : 'G';
     }
     if (pattern.empty()) {
@@ -344,6 +344,13 @@ class CoreModel {
     made_.set("model.experts.capacity_factor", write_double(*factor), "moe_expert_capacity_factor");
   }
 
+  // A list of JSON or YAML comes as words: "0 0 1".
+  static std::string in_brackets(std::string text) {
+    if (text.starts_with('[') || text.starts_with('(')) return text;
+    std::ranges::replace(text, ' ', ',');
+    return "[" + text + "]";
+  }
+
   // A number n: the first of each n layers has experts. A list: 1 for those with experts.
   void expert_layers() {
     const auto text = s_.text("moe_layer_freq");
@@ -356,13 +363,7 @@ class CoreModel {
       has_dense_layer_ = true;
       return;
     }
-    std::string brackets = *text;
-    // A list of JSON or YAML comes as words: "0 0 1".
-    if (!brackets.starts_with('[') && !brackets.starts_with('(')) {
-      std::ranges::replace(brackets, ' ', ',');
-      brackets = "[" + brackets + "]";
-    }
-    const auto list = layer_list(brackets);
+    const auto list = layer_list(in_brackets(*text));
     if (!list || list->empty()) {
       return made_.fail("moe_layer_freq",
                         "must be a number or a list, as in [0]*3+[1]*58, is " + shortened(*text));

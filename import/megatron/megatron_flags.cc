@@ -22,7 +22,8 @@ namespace {
 struct FlagOfOtherKey {
   std::string_view flag;
   std::string_view key;
-  std::string_view value;  // "": the flag's own
+  std::string_view value;     // "": the flag's own
+  bool is_only_name = false;  // the key itself is no flag
 };
 constexpr std::array kFlagsOfOtherKeys = {
     FlagOfOtherKey{"disable_bias_linear", "add_bias_linear", "False"},
@@ -35,10 +36,10 @@ constexpr std::array kFlagsOfOtherKeys = {
     FlagOfOtherKey{"checkpoint_activations", "recompute_granularity", "full"},
     FlagOfOtherKey{"activations_checkpoint_method", "recompute_method", ""},
     FlagOfOtherKey{"activations_checkpoint_num_layers", "recompute_num_layers", ""},
-    FlagOfOtherKey{"fp8_format", "fp8", ""},
-    FlagOfOtherKey{"fp4_format", "fp4", ""},
+    FlagOfOtherKey{"fp8_format", "fp8", "", true},
+    FlagOfOtherKey{"fp4_format", "fp4", "", true},
     FlagOfOtherKey{"microbatch_group_size_per_virtual_pipeline_stage",
-                   "microbatch_group_size_per_vp_stage", ""},
+                   "microbatch_group_size_per_vp_stage", "", true},
     FlagOfOtherKey{"num_moe_experts", "num_experts", ""},
     FlagOfOtherKey{"nproc_per_node", "nproc_per_node", ""},
     FlagOfOtherKey{"quick_geglu", "swiglu", "True"},
@@ -293,6 +294,18 @@ void read_yaml_arguments(std::string_view text, const std::string& file, Setting
 }
 
 }  // namespace
+
+std::string megatron_flag(std::string_view key, bool is_off) {
+  std::string_view name = is_off ? "" : key;
+  for (const FlagOfOtherKey& row : kFlagsOfOtherKeys) {
+    if (row.key != key) continue;
+    if (row.value == "False") name = is_off ? row.flag : "";
+    if (row.is_only_name && !is_off) name = row.flag;
+  }
+  std::string flag(name);
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
 
 std::optional<MegatronSource> read_megatron_flags(std::string_view text, const std::string& path,
                                                   const std::vector<std::string>& overrides,

@@ -34,7 +34,8 @@ Imported import_megatron(const ImportRequest& request) {
   Settings settings(problems);
   bool is_log = false;
   for (const std::string& path : files.paths) {
-    const auto text = read_bytes(path, problems, InputKind::kTable);
+    const auto text = request.text.empty() ? read_bytes(path, problems, InputKind::kTable)
+                                           : std::optional(request.text);
     throw_if_any(problems);
     const auto source = read_megatron_flags(*text, path, files.overrides, settings, problems);
     if (!source) throw_if_any(problems);

@@ -44,14 +44,14 @@ constexpr auto kEarlierKeys = std::to_array<std::pair<std::string_view, std::str
      {"model_spec.flavor", "model.flavor"}});
 
 constexpr auto kSchedules = std::to_array<std::pair<std::string_view, std::string_view>>(
-    {{"1f1b", "1f1b"},
-     {"gpipe", "gpipe"},
-     {"interleaved1f1b", "interleaved_1f1b"},
-     {"loopedbfs", "breadth_first"},
-     {"interleavedzerobubble", "interleaved_zb1p"},
-     {"zbvzerobubble", "zbv_hand"},
-     {"dualpipev", "dualpipev"},
-     {"flexibleinterleaved1f1b", "interleaved_1f1b"}});
+    {{"1F1B", "1f1b"},
+     {"GPipe", "gpipe"},
+     {"Interleaved1F1B", "interleaved_1f1b"},
+     {"LoopedBFS", "breadth_first"},
+     {"InterleavedZeroBubble", "interleaved_zb1p"},
+     {"ZBVZeroBubble", "zbv_hand"},
+     {"DualPipeV", "dualpipev"},
+     {"FlexibleInterleaved1F1B", "interleaved_1f1b"}});
 
 bool titan_changes_no_time(const Setting& setting) {
   constexpr std::string_view kBeginnings =
@@ -247,8 +247,9 @@ class Torchtitan {
   void pipeline() {
     const char* const key = "parallelism.pipeline_parallel_schedule";
     const std::string name = s_.text(key).value_or("1F1B");
-    const auto known = std::ranges::find(kSchedules, in_small_letters(name),
-                                         [](const auto& row) { return row.first; });
+    const auto known = std::ranges::find(kSchedules, in_small_letters(name), [](const auto& row) {
+      return in_small_letters(row.first);
+    });
     if (known == kSchedules.end()) {
       std::vector<std::string> names;
       for (const auto& [titan, here] : kSchedules) names.emplace_back(titan);
@@ -342,6 +343,8 @@ class Torchtitan {
     } else {
       made_.set("plan.recompute", "full", key);
     }
+    if (!stops)
+      made_.set("software.recomputes_as_needed", false, "activation_checkpoint.early_stop");
   }
 
   void every(const std::string& option) {
@@ -499,6 +502,20 @@ std::optional<std::vector<std::int64_t>> torchtitan_layout(std::int64_t layers, 
     result.push_back(count);
   }
   return result;
+}
+
+std::string torchtitan_schedule(std::string_view name) {
+  const auto known =
+      std::ranges::find(kSchedules, name, [](const auto& row) { return row.second; });
+  return known == kSchedules.end() ? "" : std::string(known->first);
+}
+
+std::vector<std::string> torchtitan_schedules() {
+  std::vector<std::string> names;
+  for (const auto& [name, here] : kSchedules) {
+    if (torchtitan_schedule(here) == name) names.emplace_back(here);
+  }
+  return names;
 }
 
 Imported import_torchtitan(const ImportRequest& request) {

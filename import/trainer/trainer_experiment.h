@@ -115,6 +115,10 @@ struct TrainerFiles {
 };
 TrainerFiles trainer_files(const ImportRequest& request, std::vector<Problem>& problems);
 
+// Returns the text of a file of settings, or that which the request has in its place.
+std::optional<std::string> settings_text(const ImportRequest& request, const std::string& path,
+                                         std::vector<Problem>& problems);
+
 // Hands the text of each file to `read`, with its short name. A file of Python is a problem, which
 // ends in `instead`: what writes the settings that can be read. Throws ConfigError if there are
 // problems.
@@ -126,7 +130,7 @@ TrainerFiles read_trainer_files(
 std::int64_t ranks_times(std::int64_t a, std::int64_t b);
 std::int64_t common_ranks(std::int64_t a, std::int64_t b);
 
-// Writes layers of stages as plan.layout has them: "7,14*8,7".
+// Writes layers of stages as plan.layout has them: "7,8*14,7".
 std::string layout_text(const std::vector<std::int64_t>& layers);
 
 // Reads the Python that Megatron takes for patterns of layers, "[0]*3+[1]*58" and "([1]*3+[0])*2".

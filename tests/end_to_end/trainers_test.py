@@ -73,6 +73,73 @@ class TrainersTest(StepsimTest):
                 self.assertEqual(ran.returncode, 0, f"{path}: {ran.stderr}")
                 self.assertGreater(json.loads(ran.stdout)["step_time_s"], 0)
 
+    def export(self, kind, *arguments, plan="tp=2,dp=4,zero=1", command="run"):
+        """Writes an experiment as settings; returns the run and the file's text, "" if there is none."""
+        path = self.folder / f"exported.{kind}"
+        path.unlink(missing_ok=True)
+        keys = [] if command == "search" else [
+            "--plan", f"microbatch=1,global-batch=64,sequence=8192,{plan}"]
+        run = stepsim(command, *MODEL, "--cluster", "dgx-h100-8", *keys, *arguments, "--export", kind,
+                      str(path))
+        return run, path.read_text() if path.exists() else ""
+
+    def test_a_plan_leaves_as_settings_and_comes_back(self):
+        for kind, plan in (("megatron", "tp=2,dp=4,zero=1"), ("nemo", "pp=2,dp=4,zero=1,chunks=2,"
+                                                                       "schedule=interleaved_1f1b"),
+                           ("torchtitan", "tp=2,dp=4,zero=3,recompute=full"),
+                           ("maxtext", "cp=2,dp=4,zero=3,cp-mode=all_gather")):
+            run, text = self.export(kind, plan=plan)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertIn("8 ranks", text)
+            for note in run.stderr.splitlines():
+                self.assertIn(note.removeprefix("note: "), text)
+            read = self.plan(kind, str(self.folder / f"exported.{kind}"), "--ranks", "8", "--cluster",
+                             "dgx-h100-8")
+            for key in plan.split(","):
+                name, value = key.replace("-", "_").split("=")
+                self.assertEqual(read[name].strip('"'), value, kind)
+            self.assertEqual(read["global_batch"], "64")
+
+    def test_what_a_trainer_cannot_do_is_refused(self):
+        run, text = self.export("megatron", plan="pp=2,dp=4,schedule=zb_h1,recompute=matmuls")
+        self.assertEqual((run.returncode, text, run.stdout), (2, "", ""))
+        self.assertIn("--export megatron: plan.schedule: is zb_h1: Megatron has 1f1b", run.stderr)
+        self.assertIn("--export megatron: plan.recompute: is matmuls", run.stderr)
+        run, text = self.export("torchtitan", plan="dp=8,zero=2")
+        self.assertEqual((run.returncode, text), (2, ""))
+        self.assertIn("plan.zero: is 2", run.stderr)
+        run, _ = self.export("megatorn")
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("did you mean megatron?", run.stderr)
+
+    def test_the_best_plan_of_a_search_leaves(self):
+        run, text = self.export("megatron", "--global-batch", "64", "--sequence", "4096", "--within",
+                                "tp=1,2,4,zero=1", "--fix", "microbatch=1", command="search")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("--use-distributed-optimizer", text)
+
+    def test_orders_and_algorithms_leave(self):
+        order = str(self.folder / "order.csv")
+        sizes = ["--stages", "4", "--microbatches", "8"]
+        run = stepsim("schedule", "zbv_hand", *sizes, "--export", "torchtitan", order)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(pathlib.Path(order).read_text().splitlines()[0][:8], "0F0,0F1,")
+        named = json.loads(stepsim("schedule", "zbv_hand", *sizes, "--json", "-").stdout)
+        read = json.loads(stepsim("schedule", order, "--json", "-").stdout)
+        self.assertEqual(read["per_rank"], named["per_rank"])
+        self.assertEqual(read["makespan_s"], named["makespan_s"])
+        refused = stepsim("schedule", "dualpipe", *sizes, "--export", "torchtitan", order)
+        self.assertEqual(refused.returncode, 2)
+        xml = self.folder / "ring.xml"
+        run = stepsim("collective", "all-reduce", "--cluster", "dgx-h100-8", "--bytes", "8MiB",
+                      "--algorithm", "ring", "--export", "msccl", str(xml))
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn('coll="allreduce"', xml.read_text())
+        self.assertEqual(xml.read_text().count("<gpu "), 8)
+        refused = stepsim("collective", "all-reduce", "--cluster", "dgx-h100-8", "--bytes", "8MiB",
+                          "--algorithm", "nvls", "--export", "msccl", str(xml))
+        self.assertEqual(refused.returncode, 2)
+
     def test_megatron_script(self):
         """Conditions, arrays and sums are followed; flags have their meaning in Megatron Core."""
         plan = self.plan("megatron", self.seed("megatron", "script.sh"))

@@ -26,8 +26,8 @@ struct ImportRequest {
   std::string op{};         // nccl-tests: of a log that does not say
   std::string hardware{};
   std::optional<std::uint32_t> step{};  // kineto: number of the step; unset: the median one
-  // Trainers: where the job runs, and fields that go over what was read (--set). Networks: the chip,
-  // the library, and whose nodes stand on it.
+  // Trainers: where the job runs, and fields that go over what was read (--set). Networks: the
+  // chip, the library, and whose nodes stand on it.
   std::string cluster{};
   std::string chip{};
   std::string library{};

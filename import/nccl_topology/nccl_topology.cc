@@ -91,6 +91,7 @@ class TopologyReader {
     if (!problems_.empty()) return {};
     name_gpus();
     find_chip();
+    if (!problems_.empty()) return {};
     for (const ListedGpu& gpu : gpus_) read_links(gpu);
     join_sockets();
     if (!problems_.empty()) return {};

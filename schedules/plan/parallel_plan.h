@@ -68,6 +68,7 @@ struct ParallelPlan {
   // Returns the bytes a parameter of the gradients that are held: sums, and if they are added up by
   // kernels of their own, those of a micro-batch beside them.
   std::int64_t held_gradient_bytes() const {
+    if (update.host_gradients && update.host_optimizer && state.zero >= 2) return 0;
     return update.gradient_bytes +
            (update.separate_accumulation ? stepsim::size_of(DataType::kBf16).value() : 0);
   }

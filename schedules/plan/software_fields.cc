@@ -377,6 +377,13 @@ void add_update(Table& table) {
        .advice = "It sends less than offload_optimizer alone; the host's memory bounds the "
                  "update.",
        .rules = "Needs offload_optimizer."});
+  table.add_inner(
+      "host_gradients", &Plan::update, &OptimizerUpdate::host_gradients,
+      {.help = "Under host_optimizer the chip holds no sums of gradients: DeepSpeed's flat buffer "
+               "of a rank's partition is on the host with the optimizer "
+               "(deepspeed/runtime/zero/stage3.py, grad_partitions_flat_buffer), those of "
+               "Megatron and verl stay on the chip.",
+       .rules = "Of effect with host_optimizer and zero 2 or 3."});
 }
 
 void add_habits(Table& table) {

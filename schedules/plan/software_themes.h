@@ -62,6 +62,7 @@ struct OptimizerUpdate {
   bool clip_gradients = false;
   bool post_validation = false;
   bool host_optimizer = false;
+  bool host_gradients = false;  // with host_optimizer their sums lie where it runs
 };
 
 // HostLaunches says what the host takes to start kernels.

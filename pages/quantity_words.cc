@@ -71,6 +71,17 @@ Shown shown_bytes(double bytes, std::string key) {
   return shown_of(bytes, bytes == 0 ? "0 B" : scaled_text(bytes, kScales), std::move(key));
 }
 
+Shown shown_energy(double joules, std::string key) {
+  constexpr double kWattHour = 3600;  // joules
+  constexpr std::array<UnitScale, 6> kScales = {{{1e9 * kWattHour, "GWh"},
+                                                 {1e6 * kWattHour, "MWh"},
+                                                 {1e3 * kWattHour, "kWh"},
+                                                 {1e3, "kJ"},
+                                                 {1, "J"},
+                                                 {1e-3, "mJ"}}};
+  return shown_of(joules, joules == 0 ? "0 J" : scaled_text(joules, kScales), std::move(key));
+}
+
 Shown shown_percent(double fraction, std::string key) {
   return shown_of(fraction, fmt::format("{:.1f} %", 100 * fraction), std::move(key));
 }

@@ -13,6 +13,7 @@ namespace stepsim {
 // `key`: where the result has the number (Shown::key).
 Shown shown_seconds(double seconds, std::string key = {});
 Shown shown_bytes(double bytes, std::string key = {});
+Shown shown_energy(double joules, std::string key = {});     // "1.25 MWh"
 Shown shown_percent(double fraction, std::string key = {});  // the value stays the fraction
 Shown shown_number(double number, std::string key = {});     // "460,365"
 Shown shown_rate(double per_second, std::string_view unit,

@@ -1,0 +1,64 @@
+#include "cli/goodput/assumed_recovery.h"
+
+#include <algorithm>
+
+#include "proto/catalog/load_failures.h"
+
+namespace stepsim {
+namespace {
+
+bool is_of_table(const GoodputRequest& request, const std::string& cluster) {
+  const auto& published = request.table.published;
+  if (!published || cluster.empty()) return false;
+  return load_experiment({.experiment = published->experiment}).cluster.name == cluster;
+}
+
+// Adds the fields of a group that the table sets and the option does not.
+template <class Policy>
+void add_fields(const FieldTable<Policy>& fields, const Policy& policy, const std::string& group,
+                const std::vector<std::string>& given, const std::string& table,
+                std::vector<AssumedField>& assumed) {
+  for (const FieldValue& value : fields.changed(policy)) {
+    if (std::ranges::find(given, value.path) != given.end()) continue;
+    assumed.push_back(
+        {.field = group + "." + value.path,
+         .value = value.text,
+         .why = "of " + table + "'s cluster; --" + group + " " + value.path + "= says yours"});
+  }
+}
+
+// Without it, all nodes together have no limit, and a node that of docs/goodput.md.
+void add_unset_storage(const FailureTable& table, std::vector<AssumedField>& assumed) {
+  const CheckpointPolicy& policy = table.checkpoint;
+  if (!policy.has(CheckpointPlace::kStorage) || policy.flush) return;
+  if (policy.stall || policy.node_storage_bandwidth) return;
+  assumed.push_back({.field = "checkpoint.node_storage_bandwidth",
+                     .value = "25GB/s",
+                     .why = "nothing says it; --checkpoint node_storage_bandwidth= does"});
+}
+
+}  // namespace
+
+std::vector<AssumedField> assumed_recovery(const GoodputRequest& request,
+                                           const std::string& cluster) {
+  const FailureTable& table = request.table;
+  std::vector<AssumedField> assumed;
+  add_unset_storage(table, assumed);
+  if (!request.table_is_of_catalog || is_of_table(request, cluster)) return assumed;
+  add_fields(checkpoint_fields(), table.checkpoint, "checkpoint", request.checkpoint_keys,
+             table.name, assumed);
+  add_fields(restart_fields(), table.restart, "restart", request.restart_keys, table.name, assumed);
+  if (!request.gives_spares) {
+    assumed.push_back({.field = "spares",
+                       .value = std::to_string(table.spares),
+                       .why = "of " + table.name + "'s cluster; --spares says yours"});
+  }
+  if (!request.gives_repair) {
+    assumed.push_back({.field = "class.repair",
+                       .value = "as in the table",
+                       .why = "of " + table.name + "'s operators; --repair says yours"});
+  }
+  return assumed;
+}
+
+}  // namespace stepsim

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "analysis/goodput/checkpoint_times.h"
 #include "proto/catalog/load_failures.h"
+#include "sim/base/quantity_field.h"
 
 namespace stepsim {
 namespace {
@@ -15,9 +17,9 @@ bool is_of_table(const GoodputRequest& request, const std::string& cluster) {
 
 // Adds the fields of a group that the table sets and the option does not.
 template <class Policy>
-void add_fields(const FieldTable<Policy>& fields, const Policy& policy, const std::string& group,
-                const std::vector<std::string>& given, const std::string& table,
-                std::vector<AssumedField>& assumed) {
+void add_assumed_fields(const FieldTable<Policy>& fields, const Policy& policy,
+                        const std::string& group, const std::vector<std::string>& given,
+                        const std::string& table, std::vector<AssumedField>& assumed) {
   for (const FieldValue& value : fields.changed(policy)) {
     if (std::ranges::find(given, value.path) != given.end()) continue;
     assumed.push_back(
@@ -27,13 +29,13 @@ void add_fields(const FieldTable<Policy>& fields, const Policy& policy, const st
   }
 }
 
-// Without it, all nodes together have no limit, and a node that of docs/goodput.md.
+// A node's way to storage, where nothing says it.
 void add_unset_storage(const FailureTable& table, std::vector<AssumedField>& assumed) {
   const CheckpointPolicy& policy = table.checkpoint;
   if (!policy.has(CheckpointPlace::kStorage) || policy.flush) return;
   if (policy.stall || policy.node_storage_bandwidth) return;
   assumed.push_back({.field = "checkpoint.node_storage_bandwidth",
-                     .value = "25GB/s",
+                     .value = Text<Bandwidth>::write(kNodeStorage),
                      .why = "nothing says it; --checkpoint node_storage_bandwidth= does"});
 }
 
@@ -45,9 +47,10 @@ std::vector<AssumedField> assumed_recovery(const GoodputRequest& request,
   std::vector<AssumedField> assumed;
   add_unset_storage(table, assumed);
   if (!request.table_is_of_catalog || is_of_table(request, cluster)) return assumed;
-  add_fields(checkpoint_fields(), table.checkpoint, "checkpoint", request.checkpoint_keys,
-             table.name, assumed);
-  add_fields(restart_fields(), table.restart, "restart", request.restart_keys, table.name, assumed);
+  add_assumed_fields(checkpoint_fields(), table.checkpoint, "checkpoint", request.checkpoint_keys,
+                     table.name, assumed);
+  add_assumed_fields(restart_fields(), table.restart, "restart", request.restart_keys, table.name,
+                     assumed);
   if (!request.gives_spares) {
     assumed.push_back({.field = "spares",
                        .value = std::to_string(table.spares),

@@ -10,7 +10,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::size_t kMostRanks = 8;
+constexpr std::size_t kMostWattLines = 8;
 constexpr std::size_t kWattsBins = 400;
 
 // Adds what a chip takes from one instant to another, in joules, to the equal parts of the run.
@@ -50,7 +50,7 @@ Json watts_curve(const FinishedRun& run) {
   curve["end"] = whole;
   curve["y"] = "number";
   curve["lines"] = Json::array();
-  for (const std::size_t recorded : drawn_ranks(run, kMostRanks)) {
+  for (const std::size_t recorded : drawn_ranks(run, kMostWattLines)) {
     const RecordedRank& rank = run.result.recorded[recorded];
     const std::vector<WattsSample> samples =
         watts_over_time(run.graph, run.result.timelines[rank.timeline], *energy);

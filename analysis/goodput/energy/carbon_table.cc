@@ -44,7 +44,7 @@ std::optional<double> hours_of_date(std::string_view text) {
   const auto year = digits_at(text, 0, 4);
   const auto month = digits_at(text, 5, 2);
   const auto day = digits_at(text, 8, 2);
-  if (!year || !month || !day || *month < 1 || *day < 1) return std::nullopt;
+  if (!year || !month || !day || *year < 1 || *month < 1 || *day < 1) return std::nullopt;
   const std::chrono::year_month_day date{std::chrono::year(*year),
                                          std::chrono::month(static_cast<unsigned>(*month)),
                                          std::chrono::day(static_cast<unsigned>(*day))};

@@ -80,27 +80,6 @@ void add_head(ReportText& text, const GoodputOutcome& outcome) {
                                   trained.tokens_per_step));
 }
 
-void add_result(ReportText& text, const GoodputOutcome& outcome) {
-  const GoodputResult& result = outcome.result;
-  text.blank();
-  text.line("  {:<{}}{:>12.2f}  {:.2f} to {:.2f} in 8 of 10 runs", "days", kReportLabel,
-            result.mean_days, result.p10_days, result.p90_days);
-  text.line("  {:<{}}{:>10.2f} %", "goodput", kReportLabel, 100 * result.goodput);
-  if (const PublishedGoodput* published = published_figure(outcome)) {
-    text.line("  {:<{}}{:>10.2f} %  {}", published->at_least ? "published: over" : "published",
-              kReportLabel, 100 * published->goodput, published->source);
-  }
-  if (const auto mfu = effective_mfu(outcome)) {
-    text.line("  {:<{}}{:>10.2f} %  of {:.2f} % in a step", "effective MFU", kReportLabel,
-              100 * *mfu, 100 * outcome.trained.model_flops_utilization);
-    text.line("  {:<{}}{:>12.4g}", "tokens a day", kReportLabel, *tokens_per_day(outcome));
-  }
-  if (const auto cost = cost_of(outcome)) {
-    text.line("  {:<{}}{:>12}", "cost", kReportLabel, grouped(*cost));
-  }
-  add_energy(text, outcome);
-}
-
 // "812 kWh", "26.4 GWh".
 std::string kilowatt_hours_text(double kilowatt_hours) {
   if (kilowatt_hours >= 1e6) return fmt::format("{:.4g} GWh", kilowatt_hours / 1e6);
@@ -127,6 +106,27 @@ void add_energy(ReportText& text, const GoodputOutcome& outcome) {
   text.line("  {:<{}}{:>10} t  of CO2, {:.4g} g a kWh", "carbon", kReportLabel,
             fmt::format("{:.4g}", *energy.carbon_kilograms / 1000),
             *energy.carbon_kilograms * 1000 / energy.kilowatt_hours);
+}
+
+void add_result(ReportText& text, const GoodputOutcome& outcome) {
+  const GoodputResult& result = outcome.result;
+  text.blank();
+  text.line("  {:<{}}{:>12.2f}  {:.2f} to {:.2f} in 8 of 10 runs", "days", kReportLabel,
+            result.mean_days, result.p10_days, result.p90_days);
+  text.line("  {:<{}}{:>10.2f} %", "goodput", kReportLabel, 100 * result.goodput);
+  if (const PublishedGoodput* published = published_figure(outcome)) {
+    text.line("  {:<{}}{:>10.2f} %  {}", published->at_least ? "published: over" : "published",
+              kReportLabel, 100 * published->goodput, published->source);
+  }
+  if (const auto mfu = effective_mfu(outcome)) {
+    text.line("  {:<{}}{:>10.2f} %  of {:.2f} % in a step", "effective MFU", kReportLabel,
+              100 * *mfu, 100 * outcome.trained.model_flops_utilization);
+    text.line("  {:<{}}{:>12.4g}", "tokens a day", kReportLabel, *tokens_per_day(outcome));
+  }
+  if (const auto cost = cost_of(outcome)) {
+    text.line("  {:<{}}{:>12}", "cost", kReportLabel, grouped(*cost));
+  }
+  add_energy(text, outcome);
 }
 
 void add_assumed(ReportText& text, const GoodputOutcome& outcome) {

@@ -5,6 +5,7 @@
 #include "analysis/goodput/checkpoint_times.h"
 #include "proto/catalog/load_failures.h"
 #include "sim/base/quantity_field.h"
+#include "sim/base/quantity_text.h"
 
 namespace stepsim {
 namespace {
@@ -13,6 +14,14 @@ bool is_of_table(const GoodputRequest& request, const std::string& cluster) {
   const auto& published = request.table.published;
   if (!published || cluster.empty()) return false;
   return load_experiment({.experiment = published->experiment}).cluster.name == cluster;
+}
+
+// "2.00 TB/s" of a bandwidth's exact text, "2 min" of a time's; other values as they are.
+std::string readable(const AnyField& field, const std::string& text) {
+  const std::string accepted = field.accepts();
+  if (accepted == Text<Bandwidth>::accepts()) return to_text(*Text<Bandwidth>::read(text));
+  if (accepted == Text<Duration>::accepts()) return to_text(*Text<Duration>::read(text));
+  return text;
 }
 
 // Adds the fields of a group that the table sets and the option does not.
@@ -24,7 +33,7 @@ void add_assumed_fields(const FieldTable<Policy>& fields, const Policy& policy,
     if (std::ranges::find(given, value.path) != given.end()) continue;
     assumed.push_back(
         {.field = group + "." + value.path,
-         .value = value.text,
+         .value = readable(*fields.find(value.path), value.text),
          .why = "of " + table + "'s cluster; --" + group + " " + value.path + "= says yours"});
   }
 }
@@ -35,7 +44,7 @@ void add_unset_storage(const FailureTable& table, std::vector<AssumedField>& ass
   if (!policy.has(CheckpointPlace::kStorage) || policy.flush) return;
   if (policy.stall || policy.node_storage_bandwidth) return;
   assumed.push_back({.field = "checkpoint.node_storage_bandwidth",
-                     .value = Text<Bandwidth>::write(kNodeStorage),
+                     .value = to_text(kNodeStorage),
                      .why = "nothing says it; --checkpoint node_storage_bandwidth= does"});
 }
 

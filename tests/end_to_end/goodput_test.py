@@ -132,7 +132,7 @@ class GoodputTest(StepsimTest):
     def test_what_a_table_brings_of_its_cluster_is_said(self):
         question = [*SMALL, "--failures", "llama3", "--steps", "2000", "--runs", "2", "--no-curves"]
         run = stepsim("goodput", *question)
-        self.assertIn("checkpoint.storage_bandwidth = 2TB/s", run.stdout, run.stderr)
+        self.assertIn("checkpoint.storage_bandwidth = 2.00 TB/s", run.stdout, run.stderr)
         assumed = {each["field"]: each for each in self.result(*question)["assumed"]}
         for field in ["checkpoint.storage_bandwidth", "checkpoint.to", "restart.scheduling", "spares", "class.repair"]:
             self.assertIn(field, assumed)

@@ -110,7 +110,7 @@ class GoodputTest(StepsimTest):
 
     def test_energy_of_a_chip_without_power_is_not_known(self):
         question = ["--model", "llama3-8b", "--cluster", "v5p-4x4x4", "--plan", "tp=8,dp=8,global-batch=64,sequence=4096",
-                    "--failures", self.table, "--steps", "100", "--runs", "2", "--no-curves"]
+                    "--failures", self.table, "--steps", "20000", "--runs", "2", "--no-curves"]
         run = stepsim("goodput", *question)
         self.assertIn("not known", run.stdout, run.stderr)
         self.assertIsNone(self.result(*question)["energy"])

@@ -133,18 +133,12 @@ void add_costs(const JsonFields& fields, std::vector<PageFact>& facts) {
   constexpr double kKilowattHour = 3.6e6;  // joules
   const JsonFields energy = fields.object("energy");
   const double pue = energy.number("pue");
-  Shown used = shown_energy(energy.number("kwh") * kKilowattHour);
-  used.value = shown_number(energy.number("kwh")).value;
-  used.key = energy.path_of("kwh");
   facts.push_back(
-      {"energy", std::move(used),
+      {"energy", shown_energy(energy.number("kwh") * kKilowattHour),
        pue == 1 ? std::string("of the chips alone") : fmt::format("chips times a PUE of {}", pue)});
   if (!energy.has("carbon_kg")) return;
-  constexpr double kTonne = 1000;  // kilograms
-  const double kilograms = energy.number("carbon_kg");
-  Shown carbon = shown_number(kilograms, energy.path_of("carbon_kg"));
-  carbon.text =
-      kilograms >= kTonne ? shown_number(kilograms / kTonne).text + " t" : carbon.text + " kg";
+  Shown carbon = shown_number(energy.number("carbon_kg"), energy.path_of("carbon_kg"));
+  carbon.text += " kg";
   facts.push_back({"carbon dioxide", std::move(carbon), ""});
 }
 

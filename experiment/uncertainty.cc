@@ -44,7 +44,17 @@ std::optional<Interval> interval_of(const std::vector<IntervalEntry>& entries,
   const auto found = std::ranges::find_if(
       entries, [&](const IntervalEntry& entry) { return holds(entry, metric, situation); });
   if (found == entries.end()) return std::nullopt;
-  return Interval{.low = found->low * predicted, .high = found->high * predicted};
+  Interval interval{.low = found->low * predicted, .high = found->high * predicted};
+  if (found->median) interval.median = *found->median * predicted;
+  return interval;
+}
+
+std::optional<double> telling_median(const Interval& interval, double predicted) {
+  const double quarter = (interval.high - interval.low) / 4;
+  const bool in_the_middle =
+      interval.low + quarter <= predicted && predicted <= interval.high - quarter;
+  if (!interval.median || in_the_middle) return std::nullopt;
+  return *interval.median / predicted;
 }
 
 std::string_view name_of(FitCertainty certainty) {

@@ -1,7 +1,8 @@
 // How sure a prediction is: what makes it uncertain, and the interval that follows.
 //
 // The intervals are data (catalog/uncertainty, made by scripts/fit_intervals.py): where measured
-// figures of runs in the same situation lie beside their predictions. They hold the middle 80 %.
+// figures of runs in the same situation lie beside their predictions. They hold the middle 80 %,
+// and the median: predictions of some situations lie on one side of what was measured.
 
 #pragma once
 
@@ -42,12 +43,18 @@ struct IntervalEntry {
   std::optional<bool> narrow{};
   double low = 1;   // of measured / predicted: a tenth of the runs lie below
   double high = 1;  // and a tenth above
+  std::optional<double> median{};
 };
 
 struct Interval {
   double low = 0;
   double high = 0;
+  std::optional<double> median{};
 };
+
+// Returns measured / predicted at the median, if that is worth saying: the prediction lies outside
+// the middle half of its interval.
+std::optional<double> telling_median(const Interval& interval, double predicted);
 
 // Returns where 8 of 10 measured figures would lie if `predicted` is what the simulation says: by
 // the first entry that holds. Returns nullopt if none does.

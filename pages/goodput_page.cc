@@ -123,6 +123,35 @@ void add_classes(HtmlPage& page, const JsonFields& fields) {
   if (!halves.rows.empty()) page.table(halves);
 }
 
+// What the run costs: money, energy and carbon, where they are known.
+void add_costs(const JsonFields& fields, std::vector<PageFact>& facts) {
+  if (fields.has("cost")) {
+    facts.push_back({"price", shown_number(fields.number("cost"), "cost"),
+                     "of all nodes and spares, at the price of a chip-hour that was given"});
+  }
+  if (!fields.has("energy")) return;
+  constexpr double kKilowattHour = 3.6e6;  // joules
+  const JsonFields energy = fields.object("energy");
+  const double pue = energy.number("pue");
+  facts.push_back(
+      {"energy", shown_energy(energy.number("kwh") * kKilowattHour),
+       pue == 1 ? std::string("of the chips alone") : fmt::format("chips times a PUE of {}", pue)});
+  if (!energy.has("carbon_kg")) return;
+  Shown carbon = shown_number(energy.number("carbon_kg"), energy.path_of("carbon_kg"));
+  carbon.text += " kg";
+  facts.push_back({"carbon dioxide", std::move(carbon), ""});
+}
+
+void add_assumed(HtmlPage& page, const JsonFields& fields) {
+  if (!fields.has("assumed") || fields.objects("assumed").empty()) return;
+  PageTable table{.caption = "Assumed: not asked for, and not of this cluster"};
+  table.columns = {"field", "value", "why"};
+  for (const JsonFields& one : fields.objects("assumed")) {
+    table.rows.push_back({{one.text("field")}, {one.text("value")}, {one.text("why")}});
+  }
+  page.table(table);
+}
+
 }  // namespace
 
 std::string goodput_page(const Json& result) {
@@ -149,8 +178,10 @@ std::string goodput_page(const Json& result) {
   facts.push_back({"checkpoint every",
                    shown_seconds(fields.number("checkpoint_interval_s"), "checkpoint_interval_s"),
                    ""});
+  add_costs(fields, facts);
   page.facts(facts);
   add_asked(page, fields);
+  add_assumed(page, fields);
   add_days(page, fields);
   add_checkpoints(page, fields);
   page.section("varied", "What else it could be");

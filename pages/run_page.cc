@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "experiment/uncertainty.h"
 #include "pages/html_page.h"
 #include "pages/json_fields.h"
 #include "pages/page_parts.h"
@@ -62,6 +63,7 @@ class RunPage {
     step();
     pipeline();
     memory();
+    energy();
     links();
     kernels();
     sensitivity();
@@ -90,13 +92,28 @@ class RunPage {
                        shown(ends[1], "").text);
   }
 
+  // Where the prediction lies outside the middle half of its interval.
+  static std::string median_text(const JsonFields& fields, const char* interval, const char* median,
+                                 double predicted, Shown (*shown)(double, std::string)) {
+    if (!fields.has(interval) || !fields.has(median)) return "";
+    const std::vector<double> ends = fields.numbers(interval);
+    if (ends.size() != 2) return "";
+    const Interval known{.low = ends[0], .high = ends[1], .median = fields.number(median)};
+    const auto times = telling_median(known, predicted);
+    if (!times) return "";
+    return fmt::format("; {:.2f} times this at the median: {}", *times,
+                       shown(*known.median, fields.path_of(median)).text);
+  }
+
   void answer() {
     page_.section("answer", "The answer");
     const JsonFields memory = fields_.object("memory");
     const bool fits = memory.truth("fits");
     std::vector<PageFact> facts;
     facts.push_back({"step time", shown_seconds(step_s(), "step_time_s"),
-                     interval_text(fields_, "step_time_interval_s", shown_seconds)});
+                     interval_text(fields_, "step_time_interval_s", shown_seconds) +
+                         median_text(fields_, "step_time_interval_s", "step_time_median_s",
+                                     step_s(), shown_seconds)});
     facts.push_back({"tokens per second",
                      shown_number(fields_.number("tokens_per_s"), "tokens_per_s"),
                      shown_number(fields_.number("tokens_per_s_per_chip")).text + " a chip"});
@@ -109,7 +126,9 @@ class RunPage {
     facts.push_back({"peak memory", shown_bytes(memory.number("peak_bytes"), "memory.peak_bytes"),
                      fmt::format("{} {}; {}", fits ? "fits in" : "does not fit in",
                                  shown_bytes(memory.number("capacity_bytes")).text,
-                                 interval_text(memory, "peak_interval_bytes", shown_bytes))});
+                                 interval_text(memory, "peak_interval_bytes", shown_bytes) +
+                                     median_text(memory, "peak_interval_bytes", "peak_median_bytes",
+                                                 memory.number("peak_bytes"), shown_bytes))});
     page_.facts(facts);
     published();
   }
@@ -315,6 +334,34 @@ class RunPage {
                   .table = std::move(table)});
     alive();
     by_stage(memory);
+  }
+
+  void energy() {
+    if (!fields_.has("energy")) return;
+    page_.section("energy", "Energy");
+    const JsonFields energy = fields_.object("energy");
+    PageTable table{.caption = "Of the chips alone, without hosts, switches and cooling"};
+    table.columns = {"what", ""};
+    const auto row = [&](const char* words, const char* key, bool is_power) {
+      const double value = energy.number(key);
+      Shown shown = is_power ? shown_number(value, energy.path_of(key))
+                             : shown_energy(value, energy.path_of(key));
+      if (is_power) shown.text += " W";
+      table.rows.push_back({{words}, std::move(shown)});
+    };
+    row("a step", "joules_per_step", false);
+    row("a token", "joules_per_token", false);
+    row("a chip, mean of the step", "mean_watts_per_chip", true);
+    row("a chip, in the kernels that draw most", "peak_watts_per_chip", true);
+    row("a chip without arithmetic", "idle_watts_per_chip", true);
+    const Json curve = drawings_.value("watts", Json());
+    if (curve.is_null()) return page_.table(table);
+    page_.figure({.id = "watts",
+                  .kind = "lines",
+                  .caption = "Watts of the chip of one rank a stage over time.",
+                  .description = "Lines of what chips draw over time; the table has the means.",
+                  .data = curve,
+                  .table = std::move(table)});
   }
 
   void alive() {

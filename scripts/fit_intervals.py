@@ -7,13 +7,14 @@
 An interval holds the middle 80 % of measured / predicted among runs in one situation (rows say it). Each
 source counts alike, with at most MOST_ROWS rows' weight, as tables of one source are near-copies of each
 other. Of fewer than MANY_SOURCES sources, the interval reaches from the lowest tenth of any to the highest
-of any. Rows that can't be right, and rows of grade C, whose run is not fully known, don't count.
+of any, and the median is that of the sources' medians. Rows that can't be right, and rows of grade C, whose run is not fully known, don't count.
 A situation of fewer than LEAST_SOURCES sources, or LEAST_ROWS rows, gets the interval of what it has in common with
 others: fields are left out in the order of NARROW, ACROSS, EXPERTS, OWN. Coverage, on standard error,
 is of each source with the intervals of all others.
 """
 import collections
 import json
+import statistics
 import sys
 
 LEAST_SOURCES = 3
@@ -61,13 +62,15 @@ def interval(rows):
     if len(counts) < MANY_SOURCES:
         own = [[(row[3], 1) for row in rows if row[2] == source] for source in counts]
         low, high = min(quantile(one, TAIL) for one in own), max(quantile(one, 1 - TAIL) for one in own)
-        return low, high, len(rows), len(counts)
+        median = statistics.median(quantile(one, 0.5) for one in own)
+        return low, median, high, len(rows), len(counts)
     weighted = [(ratio, min(1, MOST_ROWS / counts[source])) for _, _, source, ratio in rows]
-    return quantile(weighted, TAIL), quantile(weighted, 1 - TAIL), len(rows), len(counts)
+    low, median, high = (quantile(weighted, share) for share in (TAIL, 0.5, 1 - TAIL))
+    return low, median, high, len(rows), len(counts)
 
 
 def fit(rows):
-    """Returns {(metric, ((field, value), ...)): (low, high, rows, sources)}, most specific first."""
+    """Returns {(metric, ((field, value), ...)): (low, median, high, rows, sources)}, most specific first."""
     fitted = {}
     for fields in LEVELS:
         groups = collections.defaultdict(list)
@@ -96,7 +99,7 @@ def coverage(rows):
         for metric, situation, source, ratio in rows:
             if source != left_out:
                 continue
-            low, high, _, _ = lookup(fitted, metric, situation)
+            low, _, high, _, _ = lookup(fitted, metric, situation)
             count[metric, source] += 1
             inside[metric, source] += low <= ratio <= high
     return inside, count
@@ -106,11 +109,11 @@ def main():
     rows = read(sys.argv[1:])
     if not rows:
         sys.exit(__doc__)
-    print("# How far predictions of measured runs were off: the middle 80 % of measured / predicted, by what makes a")
+    print("# How far predictions of measured runs were off: the middle 80 % of measured / predicted, and its median, by what makes a")
     print("# prediction uncertain. Made by scripts/fit_intervals.py of all public rows; the first entry that fits holds.")
-    for (metric, key), (low, high, count, sources) in fit(rows).items():
+    for (metric, key), (low, median, high, count, sources) in fit(rows).items():
         fields = "".join(f"{field}: {'true' if value else 'false'} " for field, value in key)
-        print(f'interval {{ metric: "{metric}" {fields}low: {low:.3f} high: {high:.3f} rows: {count} sources: {sources} }}')
+        print(f'interval {{ metric: "{metric}" {fields}low: {low:.3f} median: {median:.3f} high: {high:.3f} rows: {count} sources: {sources} }}')
     inside, count = coverage(rows)
     for metric in sorted({row[0] for row in rows}):
         keys = [key for key in count if key[0] == metric]

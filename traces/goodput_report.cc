@@ -80,6 +80,34 @@ void add_head(ReportText& text, const GoodputOutcome& outcome) {
                                   trained.tokens_per_step));
 }
 
+// "812 kWh", "26.4 GWh".
+std::string kilowatt_hours_text(double kilowatt_hours) {
+  if (kilowatt_hours >= 1e6) return fmt::format("{:.4g} GWh", kilowatt_hours / 1e6);
+  if (kilowatt_hours >= 1e4) return fmt::format("{:.4g} MWh", kilowatt_hours / 1e3);
+  return fmt::format("{:.4g} kWh", kilowatt_hours);
+}
+
+void add_energy(ReportText& text, const GoodputOutcome& outcome) {
+  if (outcome.experiment.empty()) return;
+  if (!outcome.energy) {
+    text.line("  {:<{}}{:>12}  {} doesn't say its power: `power` of the chip", "energy",
+              kReportLabel, "not known", outcome.chip);
+    return;
+  }
+  const RunEnergy& energy = *outcome.energy;
+  text.line("  {:<{}}{:>12}  {:.0f} W a chip in a step, {:.0f} W idle{}", "energy", kReportLabel,
+            kilowatt_hours_text(energy.kilowatt_hours), outcome.power.step_watts,
+            outcome.power.idle_watts,
+            outcome.power.pue == 1 ? "; chips alone"
+                                   : fmt::format(", times a PUE of {}", outcome.power.pue));
+  text.line("  {:<{}}{:>12}  while no progress was made, and of spares", "  of which", kReportLabel,
+            kilowatt_hours_text(energy.standing_kilowatt_hours));
+  if (!energy.carbon_kilograms) return;
+  text.line("  {:<{}}{:>10} t  of CO2, {:.4g} g a kWh", "carbon", kReportLabel,
+            fmt::format("{:.4g}", *energy.carbon_kilograms / 1000),
+            *energy.carbon_kilograms * 1000 / energy.kilowatt_hours);
+}
+
 void add_result(ReportText& text, const GoodputOutcome& outcome) {
   const GoodputResult& result = outcome.result;
   text.blank();
@@ -97,6 +125,15 @@ void add_result(ReportText& text, const GoodputOutcome& outcome) {
   }
   if (const auto cost = cost_of(outcome)) {
     text.line("  {:<{}}{:>12}", "cost", kReportLabel, grouped(*cost));
+  }
+  add_energy(text, outcome);
+}
+
+void add_assumed(ReportText& text, const GoodputOutcome& outcome) {
+  if (outcome.assumed.empty()) return;
+  text.section("Assumed", "not asked for, and not of this cluster");
+  for (const AssumedField& one : outcome.assumed) {
+    text.wrapped(2, fmt::format("{} = {}: {}", one.field, one.value, one.why));
   }
 }
 
@@ -270,6 +307,28 @@ std::string timeline_json(const GoodputOutcome& outcome) {
   return text + "\n  ]";
 }
 
+std::string energy_json(const GoodputOutcome& outcome) {
+  if (!outcome.energy) return "null";
+  const RunEnergy& energy = *outcome.energy;
+  return fmt::format(
+      "{{\"kwh\": {}, \"standing_kwh\": {}, \"mean_watts\": {}, \"step_watts_per_chip\": {}, "
+      "\"idle_watts_per_chip\": {}, \"pue\": {}, \"carbon_kg\": {}}}",
+      json_number(energy.kilowatt_hours), json_number(energy.standing_kilowatt_hours),
+      json_number(energy.mean_watts), json_number(outcome.power.step_watts),
+      json_number(outcome.power.idle_watts), json_number(outcome.power.pue),
+      goodput_number(energy.carbon_kilograms));
+}
+
+std::string assumed_json(const GoodputOutcome& outcome) {
+  std::vector<std::string> fields;
+  for (const AssumedField& one : outcome.assumed) {
+    fields.push_back(fmt::format(R"({{"field": {}, "value": {}, "why": {}}})",
+                                 json_quoted(one.field), json_quoted(one.value),
+                                 json_quoted(one.why)));
+  }
+  return json_lines(fields, 4);
+}
+
 std::string best_json(const GoodputOutcome& outcome) {
   if (outcome.by_interval.empty()) return "";
   return fmt::format(
@@ -286,6 +345,7 @@ std::string goodput_report(const GoodputOutcome& outcome, bool color) {
   add_result(text, outcome);
   add_time_parts(text, outcome);
   add_checkpoints(text, outcome);
+  add_assumed(text, outcome);
   add_failures(text, outcome);
   add_curve(text, outcome);
   add_sensitivity(text, outcome);
@@ -311,12 +371,14 @@ std::string goodput_json(const GoodputOutcome& outcome) {
       classes_json(outcome));
   text += fmt::format(
       "  \"restarts\": {},\n  \"undetected_corruptions\": {},\n  \"tokens_per_day\": {},\n"
-      "  \"cost\": {},\n  \"runs\": {},\n  \"chips\": {},\n  \"nodes\": {},\n  \"spares\": {},\n"
+      "  \"cost\": {},\n  \"energy\": {},\n  \"assumed\": {},\n  \"runs\": {},\n  \"chips\": {},\n "
+      " \"nodes\": {},\n  \"spares\": {},\n"
       "  \"step_time_s\": {},\n  \"checkpoint\": {},\n",
       json_number(result.restarts), json_number(result.undetected),
-      goodput_number(tokens_per_day(outcome)), goodput_number(cost_of(outcome)), result.runs,
-      outcome.trained.job.chips, outcome.setup.nodes, outcome.setup.spares,
-      exact_seconds(outcome.trained.step), checkpoint_json(outcome));
+      goodput_number(tokens_per_day(outcome)), goodput_number(cost_of(outcome)),
+      energy_json(outcome), assumed_json(outcome), result.runs, outcome.trained.job.chips,
+      outcome.setup.nodes, outcome.setup.spares, exact_seconds(outcome.trained.step),
+      checkpoint_json(outcome));
   text += best_json(outcome);
   text += fmt::format(
       "  \"by_interval\": {},\n  \"by_spares\": {},\n  \"sensitivity\": {},\n"

@@ -2,7 +2,10 @@
 //
 // The JSON: days {mean, p10, p90, standard_error}, goodput, effective_mfu (null without a model),
 // parts_days {productive, checkpoint, lost, restart, repair, degraded}, checkpoint_interval_s,
-// failures (of a run), failures_by_class; then what docs/goodput.md lists.
+// failures (of a run), failures_by_class; then what docs/goodput.md lists. energy {kwh,
+// standing_kwh, mean_watts, step_watts_per_chip, idle_watts_per_chip, pue, carbon_kg}: null where
+// the chip doesn't say its power; carbon_kg: null without --carbon. assumed [{field, value,
+// why}...]
 
 #pragma once
 
@@ -11,10 +14,18 @@
 #include <string>
 #include <vector>
 
+#include "analysis/goodput/energy/run_energy.h"
 #include "analysis/goodput/goodput.h"
 #include "analysis/goodput/steps/trained_job.h"
 
 namespace stepsim {
+
+// A value that nobody asked for, and why it holds.
+struct AssumedField {
+  std::string field{};
+  std::string value{};
+  std::string why{};
+};
 
 // GoodputOutcome is all runs and what belongs into their report.
 struct GoodputOutcome {
@@ -22,9 +33,13 @@ struct GoodputOutcome {
   std::optional<double> price{};  // of a chip for an hour
   std::string asked{};            // JSON object: what was asked for; empty: not known
   std::string experiment{};       // empty: only the time of a step is given
+  std::string chip{};             // likewise
+  std::vector<AssumedField> assumed{};
   TrainedJob trained{};
   RunSetup setup{};
   GoodputResult result{};
+  RunPower power{};                       // of `energy`
+  std::optional<RunEnergy> energy{};      // unset: the chip doesn't say its power
   TrainingResult sample{};                // the first run, with its spans
   std::vector<CurvePoint> by_interval{};  // empty: not asked for
   std::vector<CurvePoint> by_spares{};

@@ -37,6 +37,16 @@ std::string counted(double number) {
   return fmt::format("{:.0f}", number);
 }
 
+// "38.4 MJ", "0.812 J".
+std::string joules_text(double joules) {
+  static constexpr std::array<std::pair<double, std::string_view>, 6> kScales{
+      {{1e12, "TJ"}, {1e9, "GJ"}, {1e6, "MJ"}, {1e3, "kJ"}, {1, "J"}, {0, "mJ"}}};
+  const auto unit = std::ranges::find_if(kScales, [=](auto one) { return joules >= one.first; });
+  const double amount = joules / (unit->first > 0 ? unit->first : 1e-3);
+  const int decimals = amount < 10 ? 2 : amount < 100 ? 1 : 0;
+  return fmt::format("{:.{}f} {}", amount, decimals, unit->second);
+}
+
 // Returns whole numbers in proportion to `parts` that add up to `whole`. Each is rounded down, and
 // the remainder goes to those that lost most.
 std::vector<std::int64_t> apportion(std::span<const double> parts, std::int64_t whole) {
@@ -242,6 +252,11 @@ class Report : private ReportText {
       };
       line("  {:<{}}{} to {} in 8 of 10 such runs", "", kReportLabel,
            bound(report_.step_time_s->low), bound(report_.step_time_s->high));
+      const double seconds = to_seconds(metrics.step_time);
+      if (const auto median = telling_median(*report_.step_time_s, seconds)) {
+        line("  {:<{}}such runs measured {:.2f} times this at the median: {}", "", kReportLabel,
+             *median, bound(*median * seconds));
+      }
     }
     row("tokens/s", grouped(metrics.tokens_per_s),
         fmt::format("{} a chip", grouped(metrics.tokens_per_s_per_chip)));
@@ -249,7 +264,21 @@ class Report : private ReportText {
         fmt::format("of {} a chip, attention counted {}; HFU {:.1f} %",
                     to_text(metrics.peak_per_chip), name_of(metrics.convention),
                     100 * metrics.hardware_flops_utilization));
+    energy();
     if (metrics.pass) pass();
+  }
+
+  void energy() {
+    if (!report_.energy) {
+      line("  {:<{}}{:>12}  {} doesn't say its power: `power` of the chip", "energy", kReportLabel,
+           "not known", run_.cluster.chip.name);
+      return;
+    }
+    const StepEnergy& energy = *report_.energy;
+    line("  {:<{}}{}  {} a token, {:.0f} W a chip, at most {:.0f} W; chips alone", "energy",
+         kReportLabel, paint(fmt::format("{:>12}", joules_text(energy.joules)), Paint::kBold),
+         joules_text(energy.joules_per_token), energy.mean_watts_per_chip,
+         energy.peak_watts_per_chip);
   }
 
   void pass() {
@@ -420,6 +449,7 @@ class Report : private ReportText {
                              to_text(Bytes(std::llround(report_.peak_bytes->low))),
                              to_text(Bytes(std::llround(report_.peak_bytes->high))),
                              sureness(peak.bytes, capacity)));
+      memory_median(static_cast<double>(peak.bytes.value()));
     }
     std::vector<Row> all;
     for (std::size_t i = 0; i < kMemoryCategories; ++i) {
@@ -440,6 +470,13 @@ class Report : private ReportText {
       if (rank != fullest.back()) stages += ",";
     }
     if (fullest.size() > 1) wrapped(2, stages);
+  }
+
+  void memory_median(double peak) {
+    const auto median = telling_median(*report_.peak_bytes, peak);
+    if (!median) return;
+    line("  such runs needed {:.2f} times this at the median: {}", *median,
+         to_text(Bytes(std::llround(*median * peak))));
   }
 
   void host_memory() {

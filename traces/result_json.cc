@@ -127,6 +127,9 @@ std::string memory_json(const StepReport& report) {
     object.add("peak_interval_bytes",
                member_lines(std::array{fmt::format("{:.0f}", report.peak_bytes->low),
                                        fmt::format("{:.0f}", report.peak_bytes->high)}));
+    if (const auto median = report.peak_bytes->median) {
+      object.add("peak_median_bytes", fmt::format("{:.0f}", *median));
+    }
   }
   object.add("capacity_bytes", capacity);
   object.add("fits", peak.bytes <= capacity ? "true" : "false");
@@ -144,6 +147,17 @@ std::string memory_json(const StepReport& report) {
     object.add("host_capacity_bytes", host_capacity);
     object.add("host_fits", host <= host_capacity ? "true" : "false");
   }
+  return object.text();
+}
+
+std::string energy_json(const std::optional<StepEnergy>& energy) {
+  if (!energy) return "null";
+  JsonObject object(JsonObject::Layout::kOneLine);
+  object.add("joules_per_step", energy->joules);
+  object.add("joules_per_token", energy->joules_per_token);
+  object.add("mean_watts_per_chip", energy->mean_watts_per_chip);
+  object.add("peak_watts_per_chip", energy->peak_watts_per_chip);
+  object.add("idle_watts_per_chip", energy->idle_watts_per_chip);
   return object.text();
 }
 
@@ -257,6 +271,9 @@ std::string result_json(const StepReport& report, const std::vector<std::string>
     object.add("step_time_interval_s",
                member_lines(std::array{fmt::format("{:.12f}", report.step_time_s->low),
                                        fmt::format("{:.12f}", report.step_time_s->high)}));
+    if (const auto median = report.step_time_s->median) {
+      object.add("step_time_median_s", fmt::format("{:.12f}", *median));
+    }
   }
   object.add("steps", std::to_string(result.steps));
   object.add("tokens_per_s", metrics.tokens_per_s);
@@ -302,6 +319,7 @@ std::string result_json(const StepReport& report, const std::vector<std::string>
   }
   object.add("critical_path", critical_path_json(result.critical_path));
   object.add("memory", memory_json(report));
+  object.add("energy", energy_json(report.energy));
   object.add("links", links_json(run));
   JsonObject by_axis(JsonObject::Layout::kOneLine);
   for (std::size_t i = 0; i < run.graph.axes.size(); ++i) {

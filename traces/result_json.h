@@ -15,6 +15,9 @@
 //                           peak_time_s, by_category_bytes, peak_op}: of the rank that needs most,
 //                           at its peak; by_stage: the same of each pipeline stage, [{stage, rank,
 //                           peak_bytes, peak_time_s, peak_op}...]
+//   energy                  {joules_per_step, joules_per_token, mean_watts_per_chip,
+//                           peak_watts_per_chip, idle_watts_per_chip}: experiment/energy.h; null
+//                           where the chip doesn't say its power
 //   links                   [{name, utilization, bytes}...]: the ten busiest
 //   bytes_by_axis           sent by all ranks in a step
 //   experiment              what was run: proto/experiment_record.h; absent if it isn't known

@@ -42,7 +42,7 @@ class TraceWriter {
     sink_.metadata("critical_path_from_s", exact_seconds(critical_.from.since_start));
     std::uint32_t next_thread = links_process() + 1;
     for (std::size_t i = 0; i < result_.recorded.size(); ++i) {
-      write_rank(i, next_thread, notes.tokens_per_microbatch);
+      write_rank(i, next_thread, notes);
       if (notes.progress) {
         notes.progress(static_cast<double>(i + 1) / static_cast<double>(result_.recorded.size()));
       }
@@ -64,8 +64,7 @@ class TraceWriter {
                        rank.tp, has_context_ ? fmt::format("cp {}, ", rank.cp) : "", rank.dp);
   }
 
-  void write_rank(std::size_t number, std::uint32_t& next_thread,
-                  std::optional<std::int64_t> tokens_per_microbatch) {
+  void write_rank(std::size_t number, std::uint32_t& next_thread, const TraceNotes& notes) {
     const RecordedRank& recorded = result_.recorded[number];
     const Timeline& timeline = result_.timelines[recorded.timeline];
     const RankLayout layout = lay_out(graph_, recorded.rank, timeline, next_thread);
@@ -77,7 +76,8 @@ class TraceWriter {
     write_compute_lane(rank, detail_, shares_, sink_);
     write_communication(rank, facts_, sink_);
     write_memory(timeline, layout.process, sink_);
-    write_in_flight(graph_, timeline, layout.process, tokens_per_microbatch, sink_);
+    write_in_flight(graph_, timeline, layout.process, notes.tokens_per_microbatch, sink_);
+    if (notes.energy) write_watts(graph_, timeline, layout.process, *notes.energy, sink_);
   }
 
   void write_names(const TracedRank& rank, std::size_t number) {

@@ -31,6 +31,7 @@
 #include <utility>
 #include <vector>
 
+#include "experiment/energy.h"
 #include "sim/hardware/cluster.h"
 #include "sim/program/op_graph.h"
 #include "sim/run/simulation_result.h"
@@ -43,6 +44,7 @@ namespace stepsim {
 struct TraceNotes {
   std::vector<std::pair<std::string, std::string>> metadata{};  // of the whole trace
   std::optional<std::int64_t> tokens_per_microbatch{};
+  std::optional<KernelEnergy> energy{};  // unset: no watts
   // Called with the share that is written, after each rank. May be empty.
   std::function<void(double share)> progress{};
 };

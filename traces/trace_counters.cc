@@ -183,6 +183,21 @@ void write_in_flight(const OpGraph& graph, const Timeline& timeline, std::uint32
   }
 }
 
+void write_watts(const OpGraph& graph, const Timeline& timeline, std::uint32_t process,
+                 const KernelEnergy& energy, TraceSink& sink) {
+  std::optional<double> shown;
+  for (const WattsSample& sample : watts_over_time(graph, timeline, energy)) {
+    const double watts = std::round(sample.watts);
+    if (watts == shown) continue;
+    shown = watts;
+    sink.sample({.process = process,
+                 .name = "watts",
+                 .unit = "watts",
+                 .at = nanoseconds(sample.at),
+                 .value = watts});
+  }
+}
+
 std::vector<LinkKindLoad> link_kind_loads(const Cluster& cluster, const SimulationResult& result) {
   constexpr std::size_t kAll = std::string_view("all ").size();
   std::vector<LinkKindLoad> kinds;

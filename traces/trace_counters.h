@@ -4,6 +4,7 @@
 //   "memory: activations"       bytes
 //   "micro-batches in flight"   from the start of their forward to the end of their last pass; with
 //                               the tokens of a micro-batch, "tokens in flight"
+//   "watts"                     what the chip draws: experiment/energy.h
 //   "all node*.gpu* > ..."      all links of one kind together
 //   "node0.gpu0>node0.nvswitch" a link: traced_links()
 
@@ -14,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "experiment/energy.h"
 #include "sim/hardware/cluster.h"
 #include "sim/program/op_graph.h"
 #include "sim/run/simulation_result.h"
@@ -29,6 +31,10 @@ void write_memory(const Timeline& timeline, std::uint32_t process, TraceSink& si
 
 void write_in_flight(const OpGraph& graph, const Timeline& timeline, std::uint32_t process,
                      std::optional<std::int64_t> tokens_per_microbatch, TraceSink& sink);
+
+// In whole watts, wherever they change.
+void write_watts(const OpGraph& graph, const Timeline& timeline, std::uint32_t process,
+                 const KernelEnergy& energy, TraceSink& sink);
 
 // What all links of one kind carried in each of result.link_series' bins.
 struct LinkKindLoad {

@@ -6,7 +6,6 @@
 namespace stepsim {
 namespace {
 
-constexpr Bandwidth kNodeStorage{25e9};
 // Copies to peers leave half of the cards to training.
 constexpr double kPeerShare = 0.5;
 

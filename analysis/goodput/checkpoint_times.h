@@ -20,6 +20,9 @@
 
 namespace stepsim {
 
+// Of a node, where CheckpointPolicy::node_storage_bandwidth is unset.
+inline constexpr Bandwidth kNodeStorage{25e9};
+
 struct CheckpointWay {
   Bytes bytes{};  // of the whole job
   std::int64_t chips = 1;

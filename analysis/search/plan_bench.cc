@@ -4,6 +4,7 @@
 
 #include "analysis/step/finished_run.h"
 #include "experiment/build_cluster.h"
+#include "experiment/energy.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/hardware/group_links.h"
 
@@ -12,17 +13,9 @@ namespace {
 
 constexpr double kSecondsOfHour = 3600;
 
-// Returns the energy of all chips that run: what they draw without arithmetic and for each
-// operation, at most their limit. Operands count as 16 bits wide, at the clock of the peaks.
-std::optional<double> most_joules(const ChipSpec& chip, const SimulationResult& result) {
-  if (!chip.power) return std::nullopt;
-  const PowerLimit& power = *chip.power;
-  const double seconds = to_seconds(result.step_time);
-  const auto ranks = static_cast<double>(result.breakdowns.size());
-  const double limit = ranks * seconds * power.limit_watts;
-  if (power.joules_per_teraflop == 0) return limit;
-  return std::min(limit, ranks * seconds * power.idle_watts +
-                             power.joules_per_teraflop * 1e-12 * result.flops.value());
+std::optional<double> joules_of_step(const FinishedRun& run) {
+  const auto energy = energy_of_step(run.experiment, run.cluster, run.graph, run.result);
+  return energy ? std::optional(energy->joules) : std::nullopt;
 }
 
 // What ends the simulation of a plan: the time of the search, or its caller.
@@ -190,7 +183,7 @@ FoundPlan PlanBench::found(const Experiment& experiment, const Cluster& cluster,
           .mfu = run.metrics.model_flops_utilization,
           .chips = run.metrics.chips,
           .cost = cost(result.step_time, run.metrics.chips),
-          .joules = most_joules(cluster.chip, result),
+          .joules = joules_of_step(finished),
           .breakdown = result.breakdown,
           .axes = done.graph.axes};
 }

@@ -12,6 +12,7 @@
 #include "analysis/step/finished_run.h"
 #include "analysis/step/placement.h"
 #include "analysis/step/published_comparison.h"
+#include "experiment/energy.h"
 #include "experiment/uncertainty.h"
 
 namespace stepsim {
@@ -27,6 +28,7 @@ struct StepReport {
   // Where 8 of 10 measured figures would lie: step time in seconds, peak memory in bytes.
   std::optional<Interval> step_time_s{};
   std::optional<Interval> peak_bytes{};
+  std::optional<StepEnergy> energy{};  // unset: the chip doesn't say its power
 };
 
 // AskedExperiment records the user's request.

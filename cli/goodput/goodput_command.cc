@@ -7,6 +7,7 @@
 #include <chrono>
 #include <ctime>
 
+#include "cli/goodput/assumed_recovery.h"
 #include "cli/goodput/goodput_options.h"
 #include "cli/html_option.h"
 #include "cli/moved_keys.h"
@@ -45,19 +46,36 @@ TrainedJob given_job(const GoodputRequest& request) {
   return trained;
 }
 
-TrainedJob simulated_job(const GoodputRequest& request, std::string& name) {
+TrainedJob simulated_job(const GoodputRequest& request, GoodputOutcome& outcome) {
   LoadedExperiment loaded = load_with_topology(request.source);
   say_moved_keys(request.source.experiment, loaded.moved_keys);
   const Experiment& experiment = loaded.experiment;
   if (experiment.plan.pass.inference != Inference::kNone) {
     throw ConfigError({Problem{"pass.inference", "must be left out: goodput is of training"}});
   }
-  name = experiment.name;
+  outcome.experiment = experiment.name;
+  outcome.chip = experiment.cluster.chip.name;
+  outcome.assumed = assumed_recovery(request, experiment.cluster.name);
   ExperimentOptions simulation = loaded.simulation;
   simulation.fidelities.resize(1);
   const Cluster cluster = cluster_for_steps(experiment, std::move(loaded.topology));
   return train_job(experiment, cluster, request.table,
                    {.length = request.length, .shrink = request.shrink, .simulation = simulation});
+}
+
+void require_power(const GoodputRequest& request, const TrainedJob& trained) {
+  if (!request.carbon || trained.energy) return;
+  throw ConfigError({Problem{"--carbon", "needs a chip whose file says its `power`"}});
+}
+
+void add_energy(const GoodputRequest& request, GoodputOutcome& outcome) {
+  const std::optional<StepEnergy>& step = outcome.trained.energy;
+  if (!step) return;
+  outcome.power = {.step_watts = step->mean_watts_per_chip,
+                   .idle_watts = step->idle_watts_per_chip,
+                   .pue = request.pue};
+  outcome.energy = energy_of_run(outcome.power, outcome.setup, outcome.trained.job, outcome.result,
+                                 request.carbon ? &*request.carbon : nullptr);
 }
 
 void add_curves(const GoodputRequest& request, GoodputOutcome& outcome) {
@@ -90,8 +108,9 @@ ExitStatus run_goodput_command(const std::vector<std::string>& arguments) {
   const GoodputRequest request = read_goodput_request(arguments, problems);
   throw_if_any(std::move(problems));
   GoodputOutcome outcome{.table = request.table, .price = request.price, .asked = request.asked};
-  outcome.trained =
-      request.step_time ? given_job(request) : simulated_job(request, outcome.experiment);
+  outcome.trained = request.step_time ? given_job(request) : simulated_job(request, outcome);
+  if (request.step_time) outcome.assumed = assumed_recovery(request, "");
+  require_power(request, outcome.trained);
   outcome.setup = plan_runs(request.table, outcome.trained.job, outcome.trained.times);
   try {
     simulate_runs(request, outcome);
@@ -99,6 +118,7 @@ ExitStatus run_goodput_command(const std::vector<std::string>& arguments) {
     print_error(std::string("stepsim: ") + stuck.what() + "\n");
     return ExitStatus::kNo;
   }
+  add_energy(request, outcome);
   Outputs outputs;
   const std::string json =
       request.json.empty() && request.html.empty() ? "" : goodput_json(outcome);

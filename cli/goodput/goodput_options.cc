@@ -5,6 +5,8 @@
 #include "cli/command_line.h"
 #include "cli/html_option.h"
 #include "proto/catalog/load_failures.h"
+#include "proto/message_file.h"
+#include "sim/base/csv_table.h"
 #include "sim/base/field_assignments.h"
 #include "sim/base/quantity_field.h"
 
@@ -95,10 +97,14 @@ void read_table(const CommandLine& line, GoodputRequest& request, std::vector<Pr
     }
   }
   FailureTable& table = request.table;
-  read_assignments(line.value("checkpoint"), checkpoint_fields(), &table.checkpoint,
-                   {.option = "--checkpoint"}, problems);
-  read_assignments(line.value("restart"), restart_fields(), &table.restart, {.option = "--restart"},
-                   problems);
+  request.table_is_of_catalog = !looks_like_file(line.value("failures"));
+  request.checkpoint_keys =
+      read_assignments(line.value("checkpoint"), checkpoint_fields(), &table.checkpoint,
+                       {.option = "--checkpoint"}, problems);
+  request.restart_keys = read_assignments(line.value("restart"), restart_fields(), &table.restart,
+                                          {.option = "--restart"}, problems);
+  request.gives_spares = line.options.count("spares") != 0;
+  request.gives_repair = line.options.count("repair") != 0;
   if (const auto spares = read_whole_number(line, "spares", 0, kMostSpareNodes, problems)) {
     table.spares = *spares;
   }
@@ -120,6 +126,38 @@ void require_experiment(const CommandLine& line, GoodputRequest& request,
     problems.push_back({"EXPERIMENT",
                         "must be given: a name of the catalog or a file; or --model and "
                         "--cluster; or --step-time and --chips"});
+  }
+}
+
+// Grams of CO2 a kilowatt-hour, or a file that has them over time.
+void read_carbon(const CommandLine& line, GoodputRequest& request, std::vector<Problem>& problems) {
+  if (line.options.count("carbon") == 0) return;
+  const std::string text = line.value("carbon");
+  const auto grams = number_in<double>(text);
+  if (!text.ends_with(".csv") && !(grams && *grams >= 0 && *grams <= kMostGrams)) {
+    problems.push_back(
+        {"--carbon", "must be grams of CO2 a kilowatt-hour, 0 to " + write_double(kMostGrams) +
+                         ", or a file ending in .csv, is \"" + shortened(text) + "\""});
+    return;
+  }
+  try {
+    request.carbon = grams ? constant_carbon(*grams) : carbon_of(read_csv(text), problems);
+  } catch (const ConfigError& error) {
+    problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+  }
+}
+
+void read_energy(const CommandLine& line, GoodputRequest& request, std::vector<Problem>& problems) {
+  read_carbon(line, request, problems);
+  constexpr double kMostPue = 10;
+  if (const auto pue = read_positive(line, "pue", kMostPue, problems)) {
+    request.pue = *pue;
+    if (*pue < 1) problems.push_back({"--pue", "must be at least 1, is " + line.value("pue")});
+  }
+  for (const char* option : {"carbon", "pue"}) {
+    if (line.options.count(option) == 0 || line.options.count("step-time") == 0) continue;
+    problems.push_back({std::string("--") + option,
+                        "must not stand with --step-time: which chips it is of is not known"});
   }
 }
 
@@ -151,6 +189,9 @@ OptionList goodput_option_list() {
   add("runs", text("N"), "runs (default: 1000)");
   add("seed", text("N"), "seed of all that is random (default: 1)");
   add("price", text("X"), "price of a chip for an hour");
+  add("carbon", text("GRAMS|FILE.csv"),
+      "grams of CO2 a kilowatt-hour; a file has them by hour of the day or by date");
+  add("pue", text("X"), "power of the facility over that of the chips (default: 1, chips alone)");
   add("no-curves", "leave out what other intervals, spares and rates would give");
   add("model", text("NAME|FILE"), "the model, without an EXPERIMENT or instead of its own");
   add("cluster", text("NAME|FILE"), "the cluster, likewise");
@@ -182,6 +223,7 @@ GoodputRequest read_goodput_request(const std::vector<std::string>& arguments,
   const auto seed = read_whole_number(line, "seed", 0, std::int64_t{1} << 53, problems);
   request.runs.seed = static_cast<std::uint64_t>(seed.value_or(1));
   request.price = read_positive(line, "price", 1e6, problems);
+  read_energy(line, request, problems);
   request.has_curves = line.options.count("no-curves") == 0;
   request.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   request.plot = read_output_path(line, "plot", OutputFormat::kSvg, problems);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/goodput/energy/carbon_table.h"
 #include "analysis/goodput/failure_table.h"
 #include "analysis/goodput/goodput.h"
 #include "analysis/goodput/steps/trained_job.h"
@@ -25,6 +26,13 @@ struct GoodputRequest {
   RunLength length{};
   std::int64_t shrink = 0;
   std::optional<double> price{};  // of a chip for an hour
+  std::optional<CarbonTable> carbon{};
+  double pue = 1;
+  bool table_is_of_catalog = false;
+  std::vector<std::string> checkpoint_keys{};  // that --checkpoint set
+  std::vector<std::string> restart_keys{};     // that --restart set
+  bool gives_spares = false;
+  bool gives_repair = false;
   GoodputOptions runs{};
   bool has_curves = true;
 

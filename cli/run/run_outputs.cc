@@ -67,7 +67,8 @@ TraceNotes notes_of(const FinishedRun& run) {
                        {"pass", notes_of(KeyGroup::kPass, plan)},
                        {"fidelity", std::string(name_of(run.options.fidelity))},
                        {"step_time_s", exact_seconds(run.result.step_time)}},
-          .tokens_per_microbatch = plan.batch.microbatch_size * plan.batch.sequence};
+          .tokens_per_microbatch = plan.batch.microbatch_size * plan.batch.sequence,
+          .energy = energy_of_kernels(run.experiment, run.cluster, run.graph)};
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "pages/run/link_loads.h"
 #include "pages/run/memory_curves.h"
 #include "pages/run/rank_times.h"
+#include "pages/run/watts_curve.h"
 
 namespace stepsim {
 
@@ -47,6 +48,7 @@ Json run_drawings(const FinishedRun& run) {
   drawings["ranks"] = rank_times(run);
   drawings["gantt"] = gantt(run);
   drawings["memory"] = memory_curves(run);
+  drawings["watts"] = watts_curve(run);
   drawings["links"] = link_loads(run);
   drawings["cluster"] = cluster_drawing(run);
   drawings["kernels"] = kernel_roofline(run);

@@ -5,6 +5,7 @@
 //   ranks     rank_times.h        the same by rank
 //   gantt     gantt.h             one rank a stage over time
 //   memory    memory_curves.h     memory over time by category
+//   watts     watts_curve.h       what chips draw over time
 //   links     link_loads.h        kinds of links over time
 //   cluster   cluster_drawing.h   nodes and their load
 //   kernels   kernel_roofline.h   all kernels, and the roofs of the chip

@@ -20,6 +20,7 @@ std::vector<IntervalEntry> load_intervals() {
     if (row.has_experts()) entry.experts = row.experts();
     if (row.has_across_nodes()) entry.across_nodes = row.across_nodes();
     if (row.has_narrow()) entry.narrow = row.narrow();
+    if (row.has_median()) entry.median = row.median();
     entries.push_back(entry);
   }
   throw_if_any(problems.all());

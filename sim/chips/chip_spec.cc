@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/chips/chip_fields.h"
+#include "sim/chips/kernel_energy.h"
 
 namespace stepsim {
 namespace {
@@ -270,12 +271,9 @@ std::vector<Peak> peaks_of_all_types(Throughput throughput) {
 }
 
 double sustained_clock(const ChipSpec& chip, DataType type, double busy) {
-  constexpr double kHalfPrecision = 16;  // bits
   if (!chip.power || type == DataType::kFp32) return 1;
   const PowerLimit& power = *chip.power;
-  const double narrower = static_cast<double>(bits_of(type)) / kHalfPrecision;
-  const double energy = power.joules_per_teraflop * 1e-12 * narrower;
-  const double at_full_clock = energy * chip.peak_of(type).value() * busy;
+  const double at_full_clock = joules_of_flop(power, type) * chip.peak_of(type).value() * busy;
   const double budget = power.limit_watts - power.idle_watts;
   return at_full_clock > budget ? std::cbrt(budget / at_full_clock) : 1;
 }

@@ -15,7 +15,7 @@ restart { scheduling: "2min" compile: "1min" }
 spares: 2
 """
 FIELDS = ["asked", "days", "goodput", "effective_mfu", "parts_days", "checkpoint_interval_s", "failures", "failures_by_class",
-          "restarts", "undetected_corruptions", "tokens_per_day", "cost", "runs", "chips", "nodes", "spares",
+          "restarts", "undetected_corruptions", "tokens_per_day", "cost", "energy", "assumed", "runs", "chips", "nodes", "spares",
           "step_time_s", "checkpoint", "best_checkpoint_interval_s", "best_spares", "by_interval", "by_spares",
           "sensitivity", "smaller_steps", "spare_groups", "far_spare_slowdown", "timeline", "simulator"]
 SMALL = ["--model", "llama3-8b", "--cluster", "dgx-h100-32", "--plan", "tp=8,dp=4,global-batch=32,sequence=4096"]
@@ -83,6 +83,68 @@ class GoodputTest(StepsimTest):
         self.assertEqual(result["chips"], 16384)
         self.assertLess(abs(result["goodput"] - 0.90), 0.03)
         self.assertGreater(result["goodput"], 0.90)
+
+    def test_energy_is_that_of_the_step_and_of_standing_still(self):
+        self.write("grid.csv", "hour,grams_per_kwh\n" + "".join(f"{hour},{100 + hour}\n" for hour in range(24)))
+        question = [*SMALL, "--failures", self.table, "--steps", "200000", "--runs", "20", "--no-curves"]
+        result = self.result(*question, "--pue", "1.25", "--carbon", str(self.folder / "grid.csv"))
+        energy, days = result["energy"], result["days"]["mean"]
+        step = json.loads(stepsim("run", *SMALL, "--json", "-").stdout)["energy"]
+        self.assertEqual(energy["step_watts_per_chip"], step["mean_watts_per_chip"])
+        self.assertEqual((energy["idle_watts_per_chip"], energy["pue"]), (140, 1.25))
+        working = sum(result["parts_days"][part] for part in ["productive", "lost"])
+        chip_days_idle = 32 * (days - working) + 16 * days
+        self.assertAlmostEqual(energy["standing_kwh"], chip_days_idle * 24 * 0.14 * 1.25, delta=1e-6 * energy["kwh"])
+        self.assertAlmostEqual(energy["kwh"] - energy["standing_kwh"],
+                               32 * working * 24 * step["mean_watts_per_chip"] / 1000 * 1.25, delta=1e-6 * energy["kwh"])
+        grams = 1000 * energy["carbon_kg"] / energy["kwh"]
+        self.assertTrue(100 < grams < 123, grams)
+        same = self.result(*question, "--carbon", "200")["energy"]
+        self.assertAlmostEqual(same["carbon_kg"], 0.2 * same["kwh"])
+        page = self.folder / "run.html"
+        run = stepsim("goodput", *question, "--price", "2", "--carbon", "200", "--html", str(page))
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("carbon  ", run.stdout)
+        for words in ["price", "carbon dioxide", "Wh"]:
+            self.assertIn(words, page.read_text())
+
+    def test_energy_of_a_chip_without_power_is_not_known(self):
+        question = ["--model", "llama3-8b", "--cluster", "v5p-4x4x4", "--plan", "tp=8,dp=8,global-batch=64,sequence=4096",
+                    "--failures", self.table, "--steps", "20000", "--runs", "2", "--no-curves"]
+        run = stepsim("goodput", *question)
+        self.assertIn("not known", run.stdout, run.stderr)
+        self.assertIsNone(self.result(*question)["energy"])
+        self.assertIn("needs a chip whose file says its `power`", self.refused(*question, "--carbon", "380"))
+
+    def test_carbon_that_is_wrong_is_refused(self):
+        self.write("grid.csv", "date,grams_per_kwh\n2025-01-01,a\n2024-01-01,5\n")
+        text = self.refused(*SMALL, "--failures", self.table, "--steps", "100", "--pue", "0.5",
+                            "--carbon", str(self.folder / "grid.csv"))
+        for part in ["grid.csv:2: grams_per_kwh", "grid.csv:3: date", "--pue: must be at least 1"]:
+            self.assertIn(part, text)
+        self.write("day.csv", "date,grams_per_kwh\n2025-01-01,5\n")
+        self.assertIn("must last as long as the run",
+                      self.refused(*SMALL, "--failures", self.table, "--days", "10", "--runs", "2", "--no-curves",
+                                   "--carbon", str(self.folder / "day.csv")))
+        self.assertIn("a file ending in .csv", self.refused(*SMALL, "--failures", self.table, "--carbon", "coal"))
+        self.assertIn("must not stand with --step-time", self.refused(*self.given, "--days", "1", "--carbon", "1"))
+
+    def test_what_a_table_brings_of_its_cluster_is_said(self):
+        question = [*SMALL, "--failures", "llama3", "--steps", "2000", "--runs", "2", "--no-curves"]
+        run = stepsim("goodput", *question)
+        self.assertIn("checkpoint.storage_bandwidth = 2.00 TB/s", run.stdout, run.stderr)
+        assumed = {each["field"]: each for each in self.result(*question)["assumed"]}
+        for field in ["checkpoint.storage_bandwidth", "checkpoint.to", "restart.scheduling", "spares", "class.repair"]:
+            self.assertIn(field, assumed)
+        own = self.result(*question, "--checkpoint", "storage_bandwidth=20GB/s,to=storage,async=false", "--spares", "0",
+                          "--repair", "1h", "--restart", "scheduling=1min,compile=1min,warmup=1s")
+        self.assertEqual([each["field"] for each in own["assumed"]], ["checkpoint.node_storage_bandwidth"])
+        self.assertGreater(own["checkpoint_interval_s"], self.result(*question)["checkpoint_interval_s"])
+
+    def test_the_cluster_of_a_table_has_its_own_storage(self):
+        result = self.result("--failures", "llama3", "--runs", "2", "--no-curves")
+        self.assertEqual([each["field"] for each in result["assumed"]], ["checkpoint.node_storage_bandwidth"])
+        self.assertEqual(self.result(*self.given, "--days", "1", "--runs", "2")["assumed"], [])
 
     def test_a_picture_is_drawn(self):
         picture = self.folder / "p.svg"

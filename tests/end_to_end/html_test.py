@@ -17,7 +17,8 @@ from writing_commands import FAILURES, PROFILE, TABLE
 MAIN_JOB = "llama3-70b-dgx-h100-512"
 MOST_BYTES = 2_000_000
 UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
-         "PB": 1e15, "%": 0.01, "days": 1}
+         "PB": 1e15, "%": 0.01, "days": 1,
+         "mJ": 1e-3, "kJ": 1e3, "kWh": 3.6e6, "MWh": 3.6e9, "GWh": 3.6e12}
 
 
 def has_pages():

@@ -191,6 +191,8 @@ class SearchTest(StepsimTest):
         for plan in self.result(*question, *SPACE)["best"]:
             self.assertGreater(plan["energy_joules"], 8 * 300 * plan["step_time_s"])
             self.assertLessEqual(plan["energy_joules"], 8 * 1000 * plan["step_time_s"] * 1.000001)
+        run = json.loads(stepsim(*plan["run"].split()[1:], "--json", "-").stdout)
+        self.assertEqual(run["energy"]["joules_per_step"], plan["energy_joules"])
 
     def test_a_front_may_be_left_out(self):
         whole, none = (self.result(*QUESTION, *SPACE, "--front", front, "--top", "1")

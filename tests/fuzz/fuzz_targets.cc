@@ -136,6 +136,7 @@ constexpr FuzzTarget kTargets[] = {
     {"byte_matrix", read_matrix},
     {"csv", read_table},
     {"measured_rows", read_measured_rows},
+    {"carbon_table", read_carbon_table},
     {"nccl_tests", read_nccl_tests},
     {"json", read_json_value},
     {"quantity", read_quantities},

@@ -9,6 +9,7 @@
 
 #include "analysis/accuracy/accuracy.h"
 #include "analysis/accuracy/nccl_log.h"
+#include "analysis/goodput/energy/carbon_table.h"
 #include "sim/base/csv_table.h"
 #include "tests/fuzz/input_on_disk.h"
 #include "tests/fuzz/target_parts.h"
@@ -49,6 +50,15 @@ void read_measured_rows(std::string_view input) {
     throw_if_any({{"table", "has other rows"}});
   }
   check_rows(predict(table, {}));
+}
+
+void read_carbon_table(std::string_view input) {
+  const InputOnDisk file(input, ".csv");
+  std::vector<Problem> problems;
+  const CarbonTable carbon = carbon_of(read_csv(file.path()), problems);
+  throw_if_any(std::move(problems));
+  const double grams = mean_grams(carbon, carbon.end_hours);
+  require(grams >= 0 && grams <= kMostGrams * 1.000001, "a mean that no row has");
 }
 
 void read_nccl_tests(std::string_view input) {

@@ -39,9 +39,22 @@ TEST(IntervalsTest, TheCatalogHasOneForEverySituation) {
       ASSERT_TRUE(interval) << text_of(situation);
       EXPECT_GT(interval->low, 0.3) << text_of(situation);
       EXPECT_LT(interval->low, interval->high) << text_of(situation);
+      ASSERT_TRUE(interval->median) << text_of(situation);
+      EXPECT_LE(interval->low, *interval->median) << text_of(situation);
+      EXPECT_LE(*interval->median, interval->high) << text_of(situation);
       EXPECT_LT(interval->high, 5) << text_of(situation);
     }
   }
+}
+
+// The middle half of 8 to 16 is 10 to 14.
+TEST(IntervalsTest, AMedianIsSaidWhereThePredictionLiesAside) {
+  const Interval interval{.low = 8, .high = 16, .median = 12};
+  EXPECT_FALSE(telling_median(interval, 10));
+  EXPECT_FALSE(telling_median(interval, 14));
+  EXPECT_DOUBLE_EQ(telling_median(interval, 9).value(), 12.0 / 9);
+  EXPECT_DOUBLE_EQ(telling_median(interval, 15).value(), 12.0 / 15);
+  EXPECT_FALSE(telling_median({.low = 8, .high = 16}, 9)) << "nobody measured it";
 }
 
 TEST(IntervalsTest, SituationsSayWhatTheyAre) {

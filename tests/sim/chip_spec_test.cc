@@ -7,6 +7,8 @@
 #include <limits>
 #include <string>
 
+#include "sim/chips/kernel_energy.h"
+
 namespace stepsim {
 namespace {
 
@@ -369,6 +371,22 @@ TEST(ChipSpecTest, EnergyIsInProportionToTheBitsOfOperands) {
   EXPECT_DOUBLE_EQ(sustained_clock(round_chip(), DataType::kBf16, 1), 1);
   chip.power->idle_watts = 150;
   EXPECT_EQ(check(chip).front().field, "power.limit_watts");
+}
+
+// At half of the clock an operation takes a quarter of the joules, so the cube's 2e9 FLOPs take 4
+// mJ: 100 W for the 40 us that it then takes.
+TEST(ChipSpecTest, TheJoulesOfAKernelFallWithTheSquareOfTheClock) {
+  ChipSpec chip = round_chip();
+  EXPECT_EQ(joules_of(cube(), chip), 0) << "no power is known";
+  chip.power = {.limit_watts = 150, .idle_watts = 50, .joules_per_teraflop = 8};
+  EXPECT_DOUBLE_EQ(joules_of(cube(), chip), 4e-3);
+  EXPECT_DOUBLE_EQ(joules_of(cube(), chip) / to_seconds(time_of(cube(), sustained(chip)).total),
+                   100);
+  chip.power->limit_watts = 10'000;
+  EXPECT_DOUBLE_EQ(joules_of(cube(), chip), 2e9 * 8e-12) << "at the full clock";
+  Kernel sum = cube();
+  sum.kind = KernelKind::kElementwise;
+  EXPECT_DOUBLE_EQ(joules_of(sum, chip), 2e9 * 2 * 8e-12) << "in fp32";
 }
 
 // Expectations of the largest of n normal variates: Harter, "Expected Values of Normal Order

@@ -44,6 +44,7 @@ TEST(ReportTest, IsOneScreenThatAddsUp) {
   step time                 5.001 us
   tokens/s                 7,998,400  1,999,600 a chip
   MFU                         40.7 %  of 50.0 GFLOP/s a chip, attention counted causal; HFU 60.0 %
+  energy                   not known  X1 doesn't say its power: `power` of the chip
 
 Where the step goes     mean of all ranks
   compute               ████████████████                              2.000 us   40.0 %

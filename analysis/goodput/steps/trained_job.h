@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "analysis/goodput/checkpoint_times.h"
+#include "experiment/energy.h"
 #include "experiment/simulate_experiment.h"
 
 namespace stepsim {
@@ -47,6 +48,7 @@ struct TrainedJob {
   Duration step{};
   double tokens_per_step = 0;
   double model_flops_utilization = 0;
+  std::optional<StepEnergy> energy{};  // unset: the chip doesn't say its power
   std::vector<SmallerStep> smaller{};  // those that can run
 };
 

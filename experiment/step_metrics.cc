@@ -35,7 +35,7 @@ std::optional<ExpertBalance> expert_balance(const ModelSpec& model, const Parall
     busiest = std::max(busiest, sum);
     all += sum;
   }
-  double layers = static_cast<double>(model.prediction_modules);
+  double layers = static_cast<double>(model.prediction.modules);
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
     layers += kind_of(model, layer).mlp == MlpKind::kExperts ? 1 : 0;
   }

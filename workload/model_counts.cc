@@ -87,7 +87,7 @@ std::int64_t expert_parameter_count(const ModelSpec& model) {
 }
 
 std::int64_t prediction_parameter_count(const ModelSpec& model) {
-  if (model.prediction_modules == 0) return 0;
+  if (model.prediction.modules == 0) return 0;
   return over_predictions(whole_layers(model), all_parameters);
 }
 
@@ -136,7 +136,7 @@ double model_flops(const ModelSpec& model, std::int64_t sequences, std::int64_t 
     for (std::int64_t layer = 0; layer < model.layers; ++layer) {
       mixing += of_kind(kind_of(model, layer));
     }
-    mixing += static_cast<double>(model.prediction_modules) * of_kind(prediction_kind_of(model));
+    mixing += static_cast<double>(model.prediction.modules) * of_kind(prediction_kind_of(model));
   }
   const double tokens = static_cast<double>(sequences) * static_cast<double>(sequence_length);
   return 6 * tokens * static_cast<double>(matmul_parameter_count(model)) +

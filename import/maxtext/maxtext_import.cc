@@ -179,7 +179,7 @@ class Maxtext {
     if (!known.empty()) {
       made_.start_from_model(known, made_.request().model.empty() ? "model_name" : "");
       if (known.starts_with("deepseek-v3") && !gives("mtp_num_layers")) {
-        made_.set("model.prediction_modules", std::int64_t{0});
+        made_.set("model.prediction.modules", std::int64_t{0});
       }
       changes();
     } else {
@@ -216,7 +216,7 @@ class Maxtext {
       made_.set(field, *value, key);
     }
     if (const auto modules = s_.integer("mtp_num_layers"); modules && gives("mtp_num_layers")) {
-      made_.set("model.prediction_modules", *modules, "mtp_num_layers");
+      made_.set("model.prediction.modules", *modules, "mtp_num_layers");
     }
     capacity();
     // The rest of what a model's YAML says is what the catalog has of the same model.
@@ -284,7 +284,7 @@ class Maxtext {
     }
     experts_of_shape(width);
     if (const auto modules = s_.integer("mtp_num_layers"); modules && *modules > 0) {
-      made_.set("model.prediction_modules", *modules, "mtp_num_layers");
+      made_.set("model.prediction.modules", *modules, "mtp_num_layers");
     }
     made_.leave_unless("sliding_window_size", "0",
                        "all layers see all tokens: --set model.window=N");

@@ -357,7 +357,7 @@ class CoreModel {
 
   void rest() {
     if (const auto modules = s_.integer("mtp_num_layers"); modules && *modules > 0) {
-      made_.set("model.prediction_modules", *modules, "mtp_num_layers");
+      made_.set("model.prediction.modules", *modules, "mtp_num_layers");
     }
     made_.leave_if_true("experimental_attention_variant", "attention is that of the other keys");
     made_.leave_if_true("enable_mhc_connections", "one residual stream here");

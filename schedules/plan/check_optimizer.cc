@@ -43,11 +43,11 @@ void check_adapters(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
                 is + "the model is a stack of MLPs, which gets no adapters: 0");
   const bool counts = plan.training.lora_modules != ParallelPlan{}.training.lora_modules &&
                       check(model).empty() && model.kind == ModelKind::kTransformer &&
-                      model.prediction_modules == 0;
+                      model.prediction.modules == 0;
   rules.require(!counts || adapter_parameter_count(model, plan.adapters()) > 0, "lora_modules",
                 "names projections that the model does not have, so nothing would be trained: "
                 "others of qkv, out, mlp");
-  rules.require(model.prediction_modules == 0, "lora_rank",
+  rules.require(model.prediction.modules == 0, "lora_rank",
                 is + "modules of multi-token prediction get no adapters: 0");
   rules.require(plan.pieces.tensor_pieces == 1, "lora_rank",
                 is + "tensor_pieces = " + std::to_string(plan.pieces.tensor_pieces) +

@@ -21,7 +21,7 @@ std::string_view name_of(Recompute recompute) {
 
 std::string_view name_of(RecomputeModule module) {
   constexpr std::array<std::string_view, kRecomputeModules> kNames = {
-      "attention", "norm", "activation", "latent_up", "mlp", "shared_experts", "experts"};
+      "attention", "norm", "activation", "latent_up", "mlp", "shared_experts", "experts", "hyper"};
   return kNames[static_cast<std::size_t>(module)];
 }
 

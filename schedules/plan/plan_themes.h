@@ -49,8 +49,9 @@ enum class RecomputeModule : std::uint8_t {
   kMlp,
   kSharedExperts,
   kExperts,  // router, dispatch, routed and shared experts, combine
+  kHyper,    // mappings of hyper-connections
 };
-inline constexpr std::size_t kRecomputeModules = 7;
+inline constexpr std::size_t kRecomputeModules = 8;
 std::string_view name_of(RecomputeModule module);  // "latent_up"
 
 // The results that recompute = all_but keeps.

@@ -42,7 +42,7 @@ ModelSpec with_experts() {
 ModelSpec with_prediction() {
   ModelSpec model = with_latent_attention();
   model.name = "multi-token prediction";
-  model.prediction_modules = 2;
+  model.prediction.modules = 2;
   return model;
 }
 
@@ -147,7 +147,7 @@ std::vector<ModelSpec> state_kinds() {
       models.back().attention.head_dim = 0;
   models.back().mlp.width = 0;
   models.back().state = state_of(StateKind::kMamba2);
-  models.back().prediction_modules = 1;
+  models.back().prediction.modules = 1;
   return models;
 }
 

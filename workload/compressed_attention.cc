@@ -1,6 +1,8 @@
 #include "workload/compressed_attention.h"
 
+#include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <utility>
 
 #include "workload/attention.h"
@@ -71,9 +73,22 @@ LayerOp rotate(const Part& part, OpName name, std::int64_t heads) {
   return op;
 }
 
+// The kernel reads lists of keys: the window's and the compressed ones.
+void make_gathered(Kernel& kernel) {
+  if (kernel.kind != KernelKind::kAttentionForward && kernel.kind != KernelKind::kAttentionBackward)
+    return;
+  const double matmuls = kernel.kind == KernelKind::kAttentionForward ? 2 : 5;
+  const double of_a_key = 2 * matmuls * static_cast<double>(kernel.batch * kernel.m * kernel.k);
+  kernel.gathered = true;
+  kernel.n = std::max<std::int64_t>(1, std::llround(kernel.flops.value() / of_a_key));
+}
+
 LayerOp attention_over(const Part& part, const BlockKind& kind) {
   LayerOp op = attention(part, attention_shape(part, kind));
   op.reads = {"rope"};
+  for (std::vector<Kernel>* const kernels : {&op.forward, &op.input_gradient}) {
+    for (Kernel& kernel : *kernels) make_gathered(kernel);
+  }
   const std::int64_t ratio = compression_of(part.model, kind);
   if (ratio == 0) return op;
   const Bytes keys = part.size(part.tokens * head_dim(part) / ratio);

@@ -25,12 +25,13 @@ LayerOp weigh(const Part& part, OpName name, std::int64_t weights, std::int64_t 
   // Scaling a row or a column of n x n takes n sums and n quotients.
   op.forward.back().flops += Flops(static_cast<double>(
       part.own_tokens * part.model.hyper.sinkhorn_iterations * 2 * n * n * (weights > n ? 2 : 0)));
-  // Streams, their gradient so far, that of the matrix and that of the branch's input.
+  // The streams' gradients of the matrix, of the sum and of the residual are added, in two passes.
   op.input_gradient = {
       matmul(name, {types.activations, types.activations},
              {.m = part.own_tokens, .n = width, .k = weights}),
       part.elementwise(
-          name, {.elements = own_values(part), .reads = 3 * n + 1, .writes = n, .flops = 6 * n})};
+          name,
+          {.elements = own_values(part), .reads = 5 * n + 1, .writes = 3 * n, .flops = 6 * n})};
   op.weight_gradient = {accumulating_matmul(name, {types.activations, types.gradients},
                                             {.m = weights, .n = width, .k = part.own_tokens})};
   op.parameters.own = weights * width + weights + scales;

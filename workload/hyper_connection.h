@@ -10,11 +10,12 @@
 // The embedding's output is copied to all streams; before the head's norm a matrix of n h x n sums
 // them up. Streams are in the type of activations, and are what stages of a pipeline hand on.
 //
-// Passes over memory, with fused kernels (Megatron-Core's use_fused_mhc): the mapping reads the
-// streams twice and writes the input; its backward reads streams, their gradient and that of the
-// weights, and writes the gradient. The residual reads streams and result and writes streams; its
-// backward reads both and the gradient. The mapping keeps the streams, the residual the result.
-// Not modelled: that weights are made in fp32; kernels that aren't fused.
+// Passes over memory, with fused kernels (Megatron-Core's use_fused_mhc: projection with its norm,
+// sum, residual): the mapping reads the streams twice and writes the input; its backward reads the
+// streams, writes their gradients by the matrix and by the sum, and adds both to the residual's.
+// The residual reads streams and result and writes streams; its backward reads both and the
+// gradient. The mapping keeps the streams, the residual the result. Not modelled: that weights are
+// made in fp32; kernels that aren't fused.
 
 #pragma once
 

@@ -477,6 +477,9 @@ class PassLayers {
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       layers.blocks[i] = block(std::move(layers.blocks[i]), kinds[i]);
     }
+    for (Layer* part : {&layers.vision.entry, &layers.vision.block, &layers.vision.projector}) {
+      *part = forward_only(std::move(*part));
+    }
     layers.embedding = forward_only(std::move(layers.embedding));
     layers.head = head();
     layers.prediction.clear();

@@ -15,6 +15,7 @@
 #include "workload/mlp.h"
 #include "workload/mlp_stack.h"
 #include "workload/prediction.h"
+#include "workload/vision.h"
 
 namespace stepsim {
 namespace {
@@ -107,6 +108,21 @@ const Kernel* weights_matmul(const LayerOp& op) {
   return found == op.forward.rend() ? nullptr : &*found;
 }
 
+std::vector<WeightMatrix> matrices_of(const Layer& layer) {
+  std::vector<WeightMatrix> matrices;
+  for (const LayerOp& op : layer.ops) {
+    const Kernel* const kernel = weights_matmul(op);
+    if (kernel == nullptr || op.name.role() == OpRole::kHead) continue;
+    const std::int64_t count = op.parameters.own / (kernel->n * kernel->k);
+    if (count == 0) continue;  // another layer owns them, or they are frozen
+    matrices.push_back({.rows = kernel->n,
+                        .columns = kernel->k,
+                        .count = count,
+                        .routed = op.region == Region::kExpert});
+  }
+  return matrices;
+}
+
 std::int64_t Layer::parameters() const {
   return sum_of(ops, &OpParameters::own);
 }
@@ -184,6 +200,7 @@ ModelLayers build_layers(const ModelSpec& model, const Shard& shard) {
   if (model.kind == ModelKind::kMlpStack) return build_mlp_stack(model, shard);
   const Part part = part_of_model(model, shard);
   ModelLayers layers{
+      .vision = shard.picture_tokens > 0 ? vision_layers(model, shard) : VisionLayers{},
       .embedding = embedding_layer(part),
       .head = head_layer(part),
       .boundary = model.residual_streams() * part.stream(),

@@ -103,6 +103,31 @@ FieldTable<HyperSpec> make_hyper_fields() {
   return table;
 }
 
+FieldTable<VisionSpec> make_vision_fields() {
+  using Vision = VisionSpec;
+  constexpr double kMostPixels = 4096;  // of a patch's side
+  constexpr double kMostAtATime = 64;
+  FieldTable<Vision> table("Vision");
+  table.add("layers", &Vision::layers, Limits::between(0, kMostLayers),
+            {.help = "Blocks of the encoder. 0: the model has no vision part."});
+  table.add("hidden", &Vision::hidden, sizes_or_none(), {.help = "Width of its stream."});
+  table.add("heads", &Vision::heads, sizes_or_none(),
+            {.help = "Heads of its attention.", .rules = "Divides hidden."});
+  table.add("intermediate", &Vision::intermediate, sizes_or_none(), {.help = "Width of its MLP."});
+  table.add("patch", &Vision::patch, Limits::between(0, kMostPixels),
+            {.help = "Pixels along a side of a patch; a pixel has three colours."});
+  table.add("frames", &Vision::frames, Limits::between(1, kMostAtATime),
+            {.help = "Pictures of a film that a patch reaches over; a lone one is repeated."});
+  table.add("merge", &Vision::merge, Limits::between(1, kMostAtATime),
+            {.help = "Patches along a side of a token."});
+  table.add("positions", &Vision::positions, sizes_or_none(),
+            {.help = "Rows of a learned embedding of positions."});
+  table.add("projectors", &Vision::projectors, Limits::between(1, kMostAtATime),
+            {.help = "Projectors into the text's width: one, and one for each earlier layer whose "
+                     "result goes to the text, too."});
+  return table;
+}
+
 FieldTable<SharedSpec> make_shared_fields() {
   FieldTable<SharedSpec> table("Shared");
   table.add("blocks", &SharedSpec::blocks, sizes_or_none(),
@@ -293,6 +318,7 @@ void add_attention(FieldTable<ModelSpec>& table) {
   static const FieldTable<IndexerSpec> kIndexer = make_indexer_fields();
   static const FieldTable<CompressedSpec> kCompressed = make_compressed_fields();
   static const FieldTable<HyperSpec> kHyper = make_hyper_fields();
+  static const FieldTable<VisionSpec> kVision = make_vision_fields();
   static const FieldTable<ExpertSpec> kExperts = make_expert_fields();
   table.theme("Attention and experts");
   table.add_inner(
@@ -366,6 +392,10 @@ void add_attention(FieldTable<ModelSpec>& table) {
                        "layer of such a model has it."});
   table.group("hyper", &Model::hyper, kHyper,
               {.help = "Hyper-connections (arXiv 2512.24880): the residual is several streams."});
+  table.group("vision", &Model::vision, kVision,
+              {.help = "The part that makes tokens of pictures: a vision transformer whose blocks "
+                       "have layer norms, biases and an MLP without a gate, and a projector of two "
+                       "matrices. A plan says by vision_tokens how many it makes."});
   table.group("shared", &Model::shared, kShared,
               {.help = "Blocks of attention and MLP whose weights the layers Z of mixer_pattern "
                        "share (Zamba 2)."});

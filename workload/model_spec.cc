@@ -200,6 +200,23 @@ bool is_one_of(std::string_view letters, char letter) {
   return letters.find(letter) != std::string_view::npos;
 }
 
+void check_vision(const VisionSpec& vision, Rules& rules) {
+  if (vision.layers == 0) {
+    rules.require(vision == VisionSpec{}, "vision.layers",
+                  "must be at least 1 where other fields of vision are given, is 0");
+    return;
+  }
+  for (const auto& [field, value] :
+       {std::pair{"vision.hidden", vision.hidden}, std::pair{"vision.heads", vision.heads},
+        std::pair{"vision.intermediate", vision.intermediate},
+        std::pair{"vision.patch", vision.patch}}) {
+    rules.at_least(field, 1, value);
+  }
+  rules.require(vision.heads < 1 || vision.hidden % vision.heads == 0, "vision.heads",
+                "must divide vision.hidden (" + std::to_string(vision.hidden) + "), is " +
+                    std::to_string(vision.heads));
+}
+
 // Checks the block of prediction's modules.
 void check_prediction(const ModelSpec& model, Rules& rules) {
   const std::string& block = model.prediction.block;
@@ -464,6 +481,7 @@ std::vector<Problem> check(const ModelSpec& model) {
   check_compressed(model, rules);
   check_hyper(model, rules);
   check_prediction(model, rules);
+  check_vision(model.vision, rules);
   check_branches(model, kinds, rules);
   check_experts(model.experts, rules);
   return rules.take();

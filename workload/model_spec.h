@@ -165,6 +165,25 @@ struct PredictionSpec {
   std::string block{};  // its mixer's and its MLP's letter ("LE"); empty: as the last layer's
 };
 
+// The part that makes tokens of pictures (a vision transformer, arXiv 2010.11929): a projection of
+// patches of pixels, encoder blocks in which the patches of a picture look at each other, and a
+// projector that makes a token of the text's width of merge x merge patches (vision.h).
+struct VisionSpec {
+  std::int64_t layers = 0;  // 0: no vision part
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  std::int64_t intermediate = 0;
+  std::int64_t patch = 0;      // pixels along a side
+  std::int64_t frames = 1;     // pictures that a patch reaches over
+  std::int64_t merge = 1;      // patches along a side of a token
+  std::int64_t positions = 0;  // rows of a learned embedding
+  // Projectors: one, and further ones for results of layers before the last (Qwen3-VL's deepstack).
+  std::int64_t projectors = 1;
+
+  std::int64_t merged() const { return merge * merge; }  // patches of a token
+  bool operator==(const VisionSpec&) const = default;
+};
+
 // Attention of the layers that have some.
 struct AttentionSpec {
   std::int64_t heads = 0;     // query heads
@@ -254,6 +273,7 @@ struct ModelSpec {
   SharedSpec shared{};
   ExpertSpec experts{};
   PredictionSpec prediction{};
+  VisionSpec vision{};
 
   std::int64_t qk_dim() const { return attention.head_dim; }  // per head
   std::int64_t v_dim() const {

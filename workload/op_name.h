@@ -178,6 +178,12 @@ class OpName {
        .side = OpSide::kMlp},
       {.text = "shared_gate", .module = OpModule::kSharedExperts, .side = OpSide::kMlp},
       // the head
+      {.text = "patch_projection"},
+      {.text = "patch_positions"},
+      {.text = "projector_norm", .role = OpRole::kNorm},
+      {.text = "projector_up_projection", .role = OpRole::kUp},
+      {.text = "projector_activation", .role = OpRole::kActivation},
+      {.text = "projector_down_projection", .role = OpRole::kDown},
       {.text = "prediction_projection"},
       {.text = "prediction_stream_projection"},
       {.text = "head_mapping"},

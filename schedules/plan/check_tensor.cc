@@ -133,6 +133,27 @@ void check_documents(const ParallelPlan& plan, const ModelSpec& model, Rules& ru
                 is + "the plan is of inference, whose requests are never packed: 0");
 }
 
+void check_pictures(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  const BatchShape& batch = plan.batch;
+  const std::string is = "is " + std::to_string(batch.vision_tokens) + ", but ";
+  rules.require(batch.vision_tokens == 0 || model.vision.layers > 0, "vision_tokens",
+                is + "the model has no vision part that is read: 0");
+  rules.require(
+      batch.vision_tokens == 0 || plan.is_inference() || batch.vision_tokens <= batch.sequence,
+      "vision_tokens", is + "a sequence has " + std::to_string(batch.sequence) + " tokens");
+  rules.require(
+      batch.vision_tokens == 0 || plan.training.vision == VisionTraining::kAll ||
+          plan.state.zero < 3,
+      "vision",
+      "is " + std::string(name_of(plan.training.vision)) +
+          ", but with zero = 3 a frozen vision part is not modelled: all, or zero below 3");
+  rules.require(batch.picture_tokens == 0 ||
+                    (batch.vision_tokens > 0 && batch.vision_tokens % batch.picture_tokens == 0),
+                "picture_tokens",
+                "must divide vision_tokens (" + std::to_string(batch.vision_tokens) + "), is " +
+                    std::to_string(batch.picture_tokens));
+}
+
 void check_context(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   rules.require(plan.mesh.cp != 1 || plan.tensor.cp_mode == ParallelPlan{}.tensor.cp_mode,
                 "cp_mode",

@@ -96,6 +96,16 @@ std::vector<ModelSpec> attention_kinds() {
   models.push_back(named("vectors of each layer, shared keys"));
   models.back().embedding.of_layers = 16;
   models.back().mixer_pattern = "GGgg";
+  models.push_back(named("compressed keys, streams, a prediction of another kind"));
+  models.back().attention.kv_heads = 1;
+  models.back().attention.window = 32;
+  models.back().attention.query_rank = 64;
+  models.back().mixer_pattern = "LCHC";
+  models.back().indexer = {.heads = 4, .head_dim = 32, .top_k = 16};
+  models.back().compressed = {
+      .ratio = 4, .heavy_ratio = 16, .rope_dim = 16, .output_groups = 8, .output_rank = 32};
+  models.back().hyper = {.streams = 4, .sinkhorn_iterations = 20};
+  models.back().prediction = {.modules = 1, .block = "LD"};
   models.push_back(named("an encoder with windows"));
   models.back().attention.causal = false;
   models.back().attention.window = 32;

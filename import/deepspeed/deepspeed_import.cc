@@ -56,7 +56,7 @@ class Deepspeed {
     } else {
       made_.start_from_model(known, given.empty() ? "model" : "");
     }
-    const bool predicts = !known.empty() && made_.based_model(known).prediction_modules > 0;
+    const bool predicts = !known.empty() && made_.based_model(known).prediction.modules > 0;
     if (!predicts && made_.draft().integer("model.prediction_modules") == 0) return;
     made_.set("model.prediction_modules", std::int64_t{0});
     made_.assume("no modules of multi-token prediction: Hugging Face's models leave them out");

@@ -123,7 +123,7 @@ class CoreSettings {
     made_.explain("model.mlp_bias", "--add-bias-linear is for attention and MLP together");
     made_.set("normalization", model_.norms.kind == NormKind::kRms ? "RMSNorm" : "LayerNorm");
     made_.set("untie_embeddings_and_output_weights", !model_.embedding.tied);
-    if (model_.prediction_modules > 0) made_.set("mtp_num_layers", model_.prediction_modules);
+    if (model_.prediction.modules > 0) made_.set("mtp_num_layers", model_.prediction.modules);
     for (const char* const field : {"model.mixer_pattern", "model.state.kind"}) {
       made_.explain(field, "layers of this export have attention, to all tokens or to a window");
     }
@@ -229,7 +229,7 @@ class CoreSettings {
       if (stage > 0) text += '|';
       if (layers[stage] > 0) text += "t*" + std::to_string(layers[stage]);
     }
-    if (model_.prediction_modules > 0) text += "m*" + std::to_string(model_.prediction_modules);
+    if (model_.prediction.modules > 0) text += "m*" + std::to_string(model_.prediction.modules);
     return text + 'L';
   }
 

@@ -60,7 +60,7 @@ class MaxtextSettings {
     if (model_.embedding.learned_positions > 0) {
       made_.set("trainable_position_size", model_.embedding.learned_positions);
     }
-    if (model_.prediction_modules > 0) made_.set("mtp_num_layers", model_.prediction_modules);
+    if (model_.prediction.modules > 0) made_.set("mtp_num_layers", model_.prediction.modules);
   }
 
   void attention() {

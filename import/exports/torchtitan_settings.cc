@@ -48,7 +48,7 @@ class TorchtitanSettings {
                model_.embedding.vocabulary &&
            size_of(flavor, "experts.routed", base.experts.routed) == model_.experts.routed &&
            size_of(flavor, "prediction_modules", base.prediction_modules) ==
-               model_.prediction_modules;
+               model_.prediction.modules;
   }
 
   // Models are those of torchtitan's registries: a name and a flavor.

@@ -186,7 +186,7 @@ class Maxtext {
     }
     if (known.empty()) return;
     const ModelSpec spec = made_.based_model(known);
-    if (spec.prediction_modules > 0 && !gives("mtp_num_layers")) {
+    if (spec.prediction.modules > 0 && !gives("mtp_num_layers")) {
       made_.set("model.prediction_modules", std::int64_t{0});  // base.yml's mtp_num_layers
     }
     layers_ = layers_ == 0 ? spec.layers : layers_;

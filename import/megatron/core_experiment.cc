@@ -283,8 +283,8 @@ class CorePlan {
     const bool fsdp2 = s_.is_true("use_torch_fsdp2");
     const bool megatron_fsdp = s_.is_true("use_megatron_fsdp");
     const bool divides = s_.is_true("use_distributed_optimizer");
-    zero_ = divides ? 1 : 0;
-    std::string from = "use_distributed_optimizer";
+    zero_ = divides || is_layer_wise() ? 1 : 0;
+    std::string from = divides ? "use_distributed_optimizer" : "optimizer";
     const std::string strategy =
         in_small_letters(s_.text("data_parallel_sharding_strategy").value_or("no_shard"));
     if (megatron_fsdp) {
@@ -600,11 +600,29 @@ class CorePlan {
     return type.find("16") != std::string::npos ? 2 : 4;
   }
 
+  // Megatron Core's layer-wise distributed optimizer: whole matrices belong to replicas.
+  bool is_layer_wise() const {
+    return in_small_letters(s_.text("optimizer").value_or("")) == "dist_muon";
+  }
+
+  void muon() {
+    made_.set("plan.optimizer", "muon", "optimizer");
+    if (const auto steps = s_.integer("muon_num_ns_steps")) {
+      made_.set("software.newton_schulz_steps", *steps, "muon_num_ns_steps");
+    }
+    made_.leave_unless("muon_tp_mode", "blockwise",
+                       "a tensor rank's part of a matrix is made orthogonal by itself here");
+  }
+
   void optimizer() {
     const double clip = s_.number("clip_grad").value_or(1.0);
     made_.set("software.clip_gradients", clip > 0, "clip_grad");
     const std::string name = in_small_letters(s_.text("optimizer").value_or("adam"));
-    if (name == "sgd") made_.set("software.optimizer_bytes", std::int64_t{8}, "optimizer");
+    if (name == "sgd") {
+      made_.set("software.optimizer_bytes", std::int64_t{8}, "optimizer");
+    } else if (name == "muon" || name == "dist_muon") {
+      muon();
+    }
     // Adapters, under ms-swift's names and NeMo's.
     constexpr std::int64_t kUsualRank = 8;
     const bool tunes = s_.text("tuner").value_or("full") != "full";

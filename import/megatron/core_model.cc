@@ -389,7 +389,7 @@ class CoreModel {
       made_.set("model.prediction_modules", *modules, "mtp_num_layers");
     }
     if (options_.prediction_by_flag && is_based_ && !s_.has("mtp_num_layers") &&
-        made_.based_model(options_.model).prediction_modules > 0) {
+        made_.based_model(options_.model).prediction.modules > 0) {
       made_.set("model.prediction_modules", std::int64_t{0});
       made_.assume("no modules of multi-token prediction: mtp_num_layers is not there");
     }

@@ -14,7 +14,8 @@ std::vector<RecomputeModule> modules_of(const ModelSpec& model) {
   if (model.kind == ModelKind::kMlpStack) return {kMlp};
   const ExpertSpec& experts = model.experts;
   std::vector<RecomputeModule> modules = {kAttention, kNorm, kActivation};
-  if (model.latent.kv_rank > 0) modules.push_back(kLatentUp);
+  if (model.latent.kv_rank > 0 || model.compressed.output_groups > 0) modules.push_back(kLatentUp);
+  if (model.hyper.streams > 0) modules.push_back(kHyper);
   const bool has_mlp = model.mlp_pattern.empty()
                            ? experts.routed == 0 || experts.first_dense > 0 || experts.every > 1
                            : model.mlp_pattern.find('D') != std::string::npos;

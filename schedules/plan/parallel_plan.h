@@ -76,6 +76,10 @@ struct ParallelPlan {
   bool splits_ffn() const { return pass_experts.chips > 0; }
   std::int64_t mesh_ranks() const { return mesh.tp * mesh.cp * mesh.dp * mesh.pp; }
   std::int64_t ranks() const { return mesh_ranks() + pass_experts.chips; }
+  // Returns the tokens of one picture.
+  std::int64_t picture_tokens() const {
+    return batch.picture_tokens > 0 ? batch.picture_tokens : batch.vision_tokens;
+  }
   std::int64_t microbatches() const {
     return batch.global_batch / (mesh.dp * batch.microbatch_size);
   }

@@ -325,6 +325,18 @@ void add_update(Table& table) {
        .advice = "4 for PyTorch's Adam by lists of tensors (foreach, its default): a copy of "
                  "one moment; 2 if moments are in 16 bits. 0 for fused ones.",
        .rules = "Not with optimizer none or offload_optimizer."});
+  table.add_inner(
+      "second_moment_bytes", &Plan::update, &OptimizerUpdate::second_moment_bytes,
+      Limits::between(1, kMostBytesOfAParameter),
+      {.help = "Bytes of a second moment, which are part of optimizer_bytes: with optimizer muon "
+               "matrices have none.",
+       .advice = "4 for fp32, 2 for bf16.",
+       .rules = "With muon at most optimizer_bytes."});
+  table.add_inner("newton_schulz_steps", &Plan::update, &OptimizerUpdate::newton_schulz_steps,
+                  Limits::between(1, 64),
+                  {.help = "Steps by which Muon makes the columns of an update orthogonal.",
+                   .advice = "5 is the authors' and Megatron Core's.",
+                   .rules = "Of effect with optimizer muon."});
   table.add_inner("gradient_bytes", &Plan::update, &OptimizerUpdate::gradient_bytes,
                   Limits::choice_of({{2, "bf16"}, {4, "fp32"}}),
                   {.help = "Bytes of a gradient, in which it is accumulated and reduced.",

@@ -55,7 +55,9 @@ struct Buffers {
 struct OptimizerUpdate {
   std::int64_t optimizer_bytes = 12;         // per parameter
   std::int64_t optimizer_scratch_bytes = 0;  // per parameter that it updates, while it runs
-  std::int64_t gradient_bytes = 4;           // per parameter
+  std::int64_t second_moment_bytes = 4;  // of those of optimizer_bytes: Muon's matrices have none
+  std::int64_t newton_schulz_steps = 5;  // of Muon
+  std::int64_t gradient_bytes = 4;       // per parameter
   bool separate_accumulation = false;
   bool hold_gradients = true;   // false: each is used up as soon as it is reduced
   bool free_gradients = false;  // by the optimizer; the next backward makes them again

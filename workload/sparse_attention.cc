@@ -1,6 +1,8 @@
 #include "workload/sparse_attention.h"
 
+#include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <string_view>
 
 namespace stepsim {
@@ -73,6 +75,34 @@ double pairs_of_rank(const Part& part, std::int64_t chosen) {
          static_cast<double>(part.shard.context * ratio);
 }
 
+// What the indexer is trained towards: the scores of all heads with the chosen keys, whose vectors
+// are gathered. Its backward gathers the chosen narrow keys, and adds their gradients in fp32.
+void add_target(const Part& part, LayerOp& op) {
+  const IndexerSpec& indexer = part.model.indexer;
+  const double pairs =
+      static_cast<double>(part.shard.sequences) * pairs_of_rank(part, indexer.top_k);
+  const std::int64_t width = part.model.attention.head_dim;
+  Kernel target = attention_forward("index_target", part.shard.types.activations,
+                                    {.sequences = part.shard.sequences,
+                                     .heads = part.heads,
+                                     .kv_heads = 1,
+                                     .queries = part.shard.sequence_length / part.shard.context,
+                                     .keys = indexer.top_k,
+                                     .qk_dim = width,
+                                     .v_dim = width,
+                                     .values_in_keys = true});
+  target.flops = Flops(2 * pairs * static_cast<double>(part.heads * width));
+  target.gathered = true;
+  target.n = std::max<std::int64_t>(1, std::llround(pairs / static_cast<double>(part.tokens)));
+  target.read = part.size(part.tokens * part.heads * width) + gathered_size(part, pairs);
+  target.written = Bytes(static_cast<std::int64_t>(4 * pairs));
+  op.forward.push_back(target);
+  const auto values = static_cast<std::int64_t>(pairs) * indexer.head_dim;
+  op.input_gradient.front().read += part.size(values);
+  op.input_gradient.back().read += 4 * Bytes(values);
+  op.input_gradient.back().written += 4 * Bytes(values);
+}
+
 LayerOp scores(const Part& part) {
   const IndexerSpec& indexer = part.model.indexer;
   const Kernel all = score(part, scored_by_rank(part, pairs_of_rank(part, 0)));
@@ -87,6 +117,7 @@ LayerOp scores(const Part& part) {
   op.saved.total += op.saved.inside;
   op.workspace.forward = all.written;
   op.workspace.backward = chosen.written;
+  if (tokens_of_index_key(part.model) > 1) add_target(part, op);
   return op;
 }
 

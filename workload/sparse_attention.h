@@ -13,10 +13,11 @@
 //
 // The indexer multiplies in the type of the matmuls (fp8 in DeepSeek's training). Its gradients go
 // through the pairs that were chosen. Every tensor rank has the whole indexer, as in the authors'
-// and in Megatron's code. Not modelled: the target that the indexer is trained towards (a sum over
-// the heads' probabilities); under context parallelism the gather of index keys; that kernels score
-// a block of queries at a time, so that fewer scores than all are in memory at once; under a
-// pipeline, that a layer which shares a choice may stand on another stage.
+// and in Megatron's code. With compressed keys the target that the indexer is trained towards
+// counts, too: the scores of all heads with the chosen ones, in the forward. Not modelled: that
+// target elsewhere; under context parallelism the gather of index keys; that kernels score a block
+// of queries at a time, so that fewer scores than all are in memory at once; under a pipeline, that
+// a layer which shares a choice may stand on another stage.
 
 #pragma once
 

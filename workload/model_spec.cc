@@ -515,10 +515,6 @@ bool lends(const ModelSpec& model, std::int64_t layer) {
   return false;
 }
 
-MlpKind mlp_of(char letter) {
-  return letter == 'E' ? MlpKind::kExperts : letter == '-' ? MlpKind::kNone : MlpKind::kDense;
-}
-
 }  // namespace
 
 BlockKind kind_of(const ModelSpec& model, std::int64_t layer) {

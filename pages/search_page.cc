@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -117,7 +118,7 @@ PageTable plans_table(const JsonFields& fields, const std::string& key, std::str
          {words_of_interval(found, "step_time_interval_s",
                             [](double value) { return shown_seconds(value); })},
          shown_bytes(found.number("peak_bytes"), path + "peak_bytes"),
-         {words_of_fit(found)},
+         {found.has("fits_certainty") ? found.text("fits_certainty") : ""},
          shown_percent(found.number("model_flops_utilization"), path + "model_flops_utilization"),
          shown_number(found.number("chips")),
          shown_number(found.number("cost"), path + "cost"),
@@ -127,59 +128,59 @@ PageTable plans_table(const JsonFields& fields, const std::string& key, std::str
   return table;
 }
 
+// What a whole training takes: days, their interval, cost, energy.
+std::vector<Shown> cells_of_training(const JsonFields& training, const std::string& path) {
+  return {shown_number(training.number("days"), path + "days"),
+          {words_of_interval(training, "days_interval",
+                             [](double value) { return shown_number(value); })},
+          shown_number(training.number("cost"), path + "cost"),
+          training.has("energy_kwh") ? shown_energy(training.number("energy_kwh") * kKilowattHour)
+                                     : Shown{}};
+}
+
 // The best plan of each of several clusters.
 void add_clusters(HtmlPage& page, const JsonFields& fields) {
   if (!fields.has("best_of_cluster")) return;
   page.section("clusters", "The best of each cluster");
-  PageTable table{.caption = "Days, " + name_of_cost(fields) +
-                             " and energy are those of a whole training, without failures"};
-  table.columns = {"cluster",
-                   "chips",
-                   "plan",
-                   "step",
-                   "peak",
-                   "fits",
-                   "tokens",
-                   "days",
-                   "8 of 10 such runs",
-                   name_of_cost(fields),
-                   "energy",
-                   "proof",
-                   "command"};
+  PageTable table{.caption = "The best plan of each"};
+  table.columns = {"cluster", "proof", "chips", "plan", "step", "peak", "fits"};
   std::size_t i = 0;
   for (const JsonFields& found : fields.objects("best_of_cluster")) {
     const std::string path = fmt::format("best_of_cluster[{}].", i++);
     const double gap = found.number("bound_gap");
-    if (!found.has("plan")) {
-      std::vector<Shown> row(table.columns.size());
-      row.front() = {found.text("cluster")};
-      row[5] = {gap > 0 ? "not known" : "nothing fits"};
-      table.rows.push_back(std::move(row));
-      continue;
-    }
-    std::vector<Shown> row = {{found.text("cluster")},
-                              shown_number(found.number("chips"), path + "chips"),
-                              {words_of_plan(found.object("plan"))},
-                              shown_seconds(found.number("step_time_s"), path + "step_time_s"),
-                              shown_bytes(found.number("peak_bytes"), path + "peak_bytes"),
-                              {words_of_fit(found)}};
+    const bool has_plan = found.has("plan");
+    std::vector<Shown>& row = table.rows.emplace_back();
+    row = {{found.text("cluster")},
+           {!has_plan  ? (gap > 0 ? "not known" : "nothing fits")
+            : gap == 0 ? "proven"
+                       : fmt::format("within {}", shown_percent(gap).text)}};
+    if (!has_plan) continue;
+    const std::vector<Shown> of_plan = {
+        shown_number(found.number("chips"), path + "chips"),
+        {words_of_plan(found.object("plan"))},
+        shown_seconds(found.number("step_time_s"), path + "step_time_s"),
+        shown_bytes(found.number("peak_bytes"), path + "peak_bytes"),
+        {found.text("fits_certainty")}};
+    row.insert(row.end(), of_plan.begin(), of_plan.end());
     if (found.has("training")) {
       const JsonFields training = found.object("training");
-      row.push_back(shown_number(training.number("tokens"), path + "training.tokens"));
-      row.push_back(shown_number(training.number("days"), path + "training.days"));
-      row.push_back({words_of_interval(training, "days_interval",
-                                       [](double value) { return shown_number(value); })});
-      row.push_back(shown_number(training.number("cost"), path + "training.cost"));
-      row.push_back(training.has("energy_kwh")
-                        ? shown_energy(training.number("energy_kwh") * kKilowattHour)
-                        : Shown{});
-    } else {
-      row.resize(11);
+      const std::vector<Shown> more = cells_of_training(training, path + "training.");
+      row.insert(row.end(), more.begin(), more.end());
+      table.caption =
+          fmt::format("Days, {} and energy of a training of {} tokens, without failures",
+                      name_of_cost(fields), shown_number(training.number("tokens")).text);
     }
-    row.push_back({gap == 0 ? "proven" : fmt::format("within {}", shown_percent(gap).text)});
-    row.push_back({found.has("run") ? found.text("run") : ""});
-    table.rows.push_back(std::move(row));
+    row.push_back({found.text("run")});
   }
+  const std::size_t widest = std::ranges::max(table.rows, {}, &std::vector<Shown>::size).size();
+  if (widest > table.columns.size() + 1) {
+    for (const std::string& name : {std::string("days"), std::string("8 of 10 such runs"),
+                                    name_of_cost(fields), std::string("energy")}) {
+      table.columns.push_back(name);
+    }
+  }
+  table.columns.push_back("command");
+  for (std::vector<Shown>& row : table.rows) row.resize(table.columns.size());
   page.table(table);
 }
 

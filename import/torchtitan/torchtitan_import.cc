@@ -121,7 +121,7 @@ class Torchtitan {
       const ModelSpec spec = made_.based_model(*based);
       layers_ = spec.layers;
       has_experts_ = spec.experts.routed > 0;
-      if (spec.prediction_modules > 0 && !draft.has("model.prediction_modules")) {
+      if (spec.prediction.modules > 0 && !draft.has("model.prediction_modules")) {
         made_.set("model.prediction_modules", std::int64_t{0});
         made_.assume("no modules of multi-token prediction: torchtitan's models have none");
       }

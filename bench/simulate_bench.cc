@@ -5,9 +5,9 @@
 //              the cluster, and the op graph; alone, so that the process's peak of memory is its
 //              own
 //   folded     experiments of the catalog as `stepsim run` runs them: one of all ranks that are
-//   alike training   Llama-3 70B on DGX H100s, tp 8, pp 4, dp 1 to 32: 32 to 1,024 ranks, one step;
-//   every
-//              rank is simulated, here and below
+//              alike
+//   training   Llama-3 70B on DGX H100s, tp 8, pp 4, dp 1 to 32: 32 to 1,024 ranks, one step;
+//              every rank is simulated, here and below
 //   layers     Llama-3 8B on 8 H100s with 1,000 to 16,000 layers
 //   ring       one ring all-reduce of 64 MiB on a ring of 64 to 4,096 chips: stepped, with ranks
 //              that start at skewed times, pipelined

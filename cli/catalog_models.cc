@@ -27,6 +27,7 @@ std::string kind_text(const ModelSpec& model) {
     text += model.attention.window_kind == WindowKind::kChunked ? ", chunks" : ", windows";
   }
   if (mixes(Mixer::kSparse)) text += ", sparse";
+  if (model.compressed.output_groups > 0) text += ", compressed";
   if (has(&BlockKind::has_state)) text += ", " + std::string(name_of(model.state.kind));
   if (mixes(Mixer::kCross)) return text + ", encoder-decoder";
   return text + (model.attention.causal ? "" : ", encoder");

@@ -208,6 +208,17 @@ std::optional<std::int64_t> read_whole_number(const CommandLine& line, const std
   return std::nullopt;
 }
 
+std::optional<double> read_positive(const CommandLine& line, const std::string& option, double most,
+                                    std::vector<Problem>& problems) {
+  if (line.options.count(option) == 0) return std::nullopt;
+  const std::string text = line.value(option);
+  const auto value = number_in<double>(text);
+  if (value && *value > 0 && *value <= most) return value;
+  problems.push_back({"--" + option, "must be a number above 0 and at most " + write_double(most) +
+                                         ", is \"" + shortened(text) + "\""});
+  return std::nullopt;
+}
+
 std::size_t read_threads(const CommandLine& line, const std::string& option,
                          std::vector<Problem>& problems) {
   const auto threads = read_whole_number(line, option, 1, kMostThreads, problems);

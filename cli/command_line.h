@@ -62,6 +62,11 @@ std::optional<std::int64_t> read_whole_number(const CommandLine& line, const std
                                               std::int64_t low, std::int64_t high,
                                               std::vector<Problem>& problems);
 
+// Returns the number of an option that is given. One that is not above 0, at most `most`, is a
+// problem.
+std::optional<double> read_positive(const CommandLine& line, const std::string& option, double most,
+                                    std::vector<Problem>& problems);
+
 // Returns how many threads an option asks for, 1 to 1,024. If it is not given: those of
 // the machine, or one in each process that mpirun started.
 std::size_t read_threads(const CommandLine& line, const std::string& option,

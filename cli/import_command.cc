@@ -36,8 +36,8 @@ po::options_description import_option_list() {
       "hf: read the file as one of this family, of which its own is another name");
   add("groups", text("FILE"), "chakra: comm_group.json, the ranks of each group");
   add("ranks", text("N"),
-      "chakra, kineto: one file stands for so many ranks that do the same; others: how many there "
-      "are, if the file does not say");
+      "chakra, kineto: one file stands for so many ranks that do the same; nccl-topology: machines "
+      "side by side; others: how many there are, if the file does not say");
   add("op", text("OP"), "nccl-tests: the collective of a log that does not name it");
   add("hardware", text("NAME"), "nccl-tests: the devices of a log that does not name them");
   add("step", text("N"), "kineto: the profiled step, counted from 0");
@@ -63,6 +63,8 @@ OutputFormat format_of(ImportResult result) {
   switch (result) {
     case ImportResult::kModel:
     case ImportResult::kExperiment:
+    case ImportResult::kCluster:
+    case ImportResult::kAlgorithm:
       return OutputFormat::kTextproto;
     case ImportResult::kTable:
       return OutputFormat::kCsv;
@@ -78,6 +80,12 @@ std::optional<std::uint32_t> read_count(const CommandLine& line, const std::stri
   const auto number = read_whole_number(line, option, low, 1 << 20, problems);
   if (!number) return std::nullopt;
   return static_cast<std::uint32_t>(*number);
+}
+
+// Returns whether what says where a job runs is meant for a replay, not for the reader.
+bool is_replayed(const Importer& importer) {
+  const auto& options = importer.options;
+  return std::ranges::find(options, "chip") == options.end();
 }
 
 ImportRequest read_import_request(const CommandLine& line, const Importer& importer,
@@ -103,7 +111,7 @@ ImportRequest read_import_request(const CommandLine& line, const Importer& impor
     request.sets = line.options["set"].as<std::vector<std::string>>();
   }
   request.verbose = line.options.count("verbose") != 0;
-  if (importer.result == ImportResult::kExperiment) {
+  if (!is_replayed(importer)) {
     request.cluster = line.value("cluster");
     request.chip = line.value("chip");
     request.library = line.value("library");
@@ -166,7 +174,7 @@ ExitStatus finish(const Importer& importer, Imported imported, const ReplayReque
   return outputs.end(ExitStatus::kDone);
 }
 
-// An experiment takes only those options of a replay that say where it runs.
+// An experiment or a cluster takes only those options of a replay that say where it runs.
 void refuse_replay_options(const CommandLine& line, const std::string& kind,
                            std::vector<Problem>& problems) {
   for (const char* const option : {"retime", "rendezvous", "fidelity", "granularity", "compat",
@@ -223,9 +231,9 @@ ExitStatus run_import_command(const std::vector<std::string>& arguments) {
     problems.push_back({request.files[importer->most_files],
                         fmt::format("stepsim import {} takes one file", kind)});
   }
-  const bool is_trainer = importer->result == ImportResult::kExperiment;
-  const ReplayRequest replay = is_trainer ? ReplayRequest{} : read_replay_request(line, problems);
-  if (is_trainer) refuse_replay_options(line, kind, problems);
+  const bool may_replay = is_replayed(*importer);
+  const ReplayRequest replay = may_replay ? read_replay_request(line, problems) : ReplayRequest{};
+  if (!may_replay) refuse_replay_options(line, kind, problems);
   if (replay.asked() && importer->result != ImportResult::kJob) {
     problems.push_back({"--cluster", "stepsim import " + kind + " has nothing to replay"});
   }
@@ -253,15 +261,24 @@ Usage:
   stepsim import aicb WORKLOAD.txt | goal SCHEDULE.goal [--cluster C] [--to WORKLOAD.json]
   stepsim import nccl-tests LOG [--op OP] [--hardware NAME] [--ranks N] > collectives.csv
   stepsim import astra-cluster NETWORK.yml SYSTEM.json > cluster.textproto
+  stepsim import nccl-topology TOPOLOGY.xml [--ranks N] [--chip C] > cluster.textproto
+  stepsim import slurm-topology topology.conf [--cluster NODES] [--chip C] > cluster.textproto
+  stepsim import ns3-topology FILE | htsim-topology FILE.topo [--chip C] > cluster.textproto
+  stepsim import msccl ALGORITHM.xml > algorithm.textproto
   stepsim import megatron LOG | SCRIPT [--ranks N] [--cluster C] [--to EXPERIMENT.textproto]
   stepsim import torchtitan CONFIG.toml | .json [--ranks N] [--cluster C] ...
   stepsim import maxtext CONFIG.yml.. | SCRIPT [KEY=VALUE..] ...
   stepsim import nemo CONFIG.yaml [KEY=VALUE..] ...
   stepsim import deepspeed DS_CONFIG.json [HUGGING_FACE_FOLDER] [--model M] ...
+  stepsim import llama-factory CONFIG.yaml [DS_CONFIG.json] [KEY=VALUE..] ...
+  stepsim import ms-swift SCRIPT | CONFIG.yaml [DS_CONFIG.json] [KEY=VALUE..] ...
+  stepsim import primus EXPERIMENT.yaml [MODEL.yaml..] [KEY=VALUE..] ...
+  stepsim import nanotron CONFIG.yaml [KEY=VALUE..] ...
   stepsim import families
 
 Traces and workloads become a graph of work. --cluster replays it there; --to writes it as a file
-that `stepsim run WORKLOAD.json --cluster C` takes. Settings of trainers become an experiment, which
+that `stepsim run WORKLOAD.json --cluster C` takes. Networks become clusters, algorithms what
+`stepsim collective --algorithm FILE` takes. Settings of trainers become an experiment, which
 `stepsim run` takes. What could not be told, or has no counterpart, is listed. `families` lists the
 families of models that hf reads. docs/import.md has all kinds.
 )",

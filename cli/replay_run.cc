@@ -220,6 +220,7 @@ Replayed run_replay(const TraceJob& job, const ReplayRequest& request) {
   SimulationOptions options;
   options.fidelity = request.fidelity;
   options.granularity = request.granularity;
+  options.fold = job.programs.size() == 1;
   announce_packets(graph, cluster, options, request.yes);
   Progress progress;
   progress.watch(options);

@@ -118,5 +118,5 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME stepsim-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libfmt-dev, libprotobuf-dev, libnlopt-cxx-dev, \
-libsqlite3-dev, libsimdjson-dev, libyaml-cpp-dev, libboost-graph-dev, nlohmann-json3-dev, zlib1g-dev")
+libsqlite3-dev, libsimdjson-dev, libyaml-cpp-dev, libpugixml-dev, libboost-graph-dev, nlohmann-json3-dev, zlib1g-dev")
 include(CPack)

@@ -35,7 +35,7 @@ std::optional<ExpertBalance> expert_balance(const ModelSpec& model, const Parall
     busiest = std::max(busiest, sum);
     all += sum;
   }
-  double layers = static_cast<double>(model.prediction_modules);
+  double layers = static_cast<double>(model.prediction.modules);
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
     layers += kind_of(model, layer).mlp == MlpKind::kExperts ? 1 : 0;
   }
@@ -77,14 +77,32 @@ PassMetrics measure_pass(const Experiment& experiment, const SimulationResult& r
 
 }  // namespace
 
+namespace {
+
+// Returns those of the vision part in a step of training: three times the forward where it is
+// trained.
+double flops_of_pictures(const Experiment& experiment) {
+  const ParallelPlan& plan = experiment.plan;
+  if (plan.batch.vision_tokens == 0) return 0;
+  const VisionFlops one =
+      vision_flops(experiment.model, plan.picture_tokens() * experiment.model.vision.merged());
+  const VisionTraining trained = plan.training.vision;
+  const double pictures = static_cast<double>(plan.batch.global_batch *
+                                              (plan.batch.vision_tokens / plan.picture_tokens()));
+  return pictures * (one.encoder * (trained == VisionTraining::kAll ? 3 : 1) +
+                     one.projectors * (trained == VisionTraining::kNone ? 1 : 3));
+}
+
+}  // namespace
+
 double step_flops(const Experiment& experiment, AttentionFlops convention) {
   const ParallelPlan& plan = experiment.plan;
   if (plan.is_inference()) {
     return static_cast<double>(plan.mesh.dp) * inference_flops(experiment.model, requests_of(plan));
   }
   return model_flops(experiment.model, plan.batch.global_batch, plan.batch.sequence, convention,
-                     plan.batch.document_length) -
-         flops_not_trained(experiment);
+                     plan.batch.document_length) +
+         flops_of_pictures(experiment) - flops_not_trained(experiment);
 }
 
 StepMetrics measure(const Experiment& experiment, const SimulationResult& result,

@@ -26,18 +26,25 @@ struct ImportRequest {
   std::string op{};         // nccl-tests: of a log that does not say
   std::string hardware{};
   std::optional<std::uint32_t> step{};  // kineto: number of the step; unset: the median one
-  // Trainers: where the job runs, and fields that go over what was read (--set).
+  // Trainers: where the job runs, and fields that go over what was read (--set). Networks: the
+  // chip, the library, and whose nodes stand on it.
   std::string cluster{};
   std::string chip{};
   std::string library{};
   std::string model{};  // a model of the catalog or a file, for settings without one
   std::vector<std::string> sets{};
   bool verbose = false;
+  // Of an export that is read again: what the only file would hold, and the record of an experiment
+  // (proto/experiment_record.h), on whose cluster it runs.
+  std::string text{};
+  std::string cluster_record{};
 };
 
 enum class ImportResult : std::uint8_t {
   kModel,       // a model file of stepsim
   kExperiment,  // an experiment file
+  kCluster,     // a cluster file
+  kAlgorithm,   // a collective algorithm, step by step
   kTable,       // CSV
   kJob,         // the work of a trace, which can be replayed
 };

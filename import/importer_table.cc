@@ -5,12 +5,21 @@
 #include "import/chakra/chakra.h"
 #include "import/deepspeed/deepspeed_import.h"
 #include "import/goal/goal.h"
+#include "import/htsim/htsim_topology.h"
 #include "import/importer.h"
 #include "import/input_bytes.h"
+#include "import/llama_factory/llama_factory_import.h"
 #include "import/maxtext/maxtext_import.h"
 #include "import/megatron/megatron_import.h"
+#include "import/ms_swift/ms_swift_import.h"
+#include "import/msccl/msccl_import.h"
+#include "import/nanotron/nanotron_import.h"
 #include "import/nccl/nccl_import.h"
+#include "import/nccl_topology/nccl_topology.h"
 #include "import/nemo/nemo_import.h"
+#include "import/ns3/ns3_topology.h"
+#include "import/primus/primus_import.h"
+#include "import/slurm/slurm_topology.h"
 #include "import/torchtitan/torchtitan_import.h"
 #include "import/trace/kineto_import.h"
 #include "proto/hugging_face/import_model.h"
@@ -79,6 +88,18 @@ Importer trainer(std::string_view kind, std::string_view files, std::string_view
           .read = read};
 }
 
+// Networks become clusters.
+Importer network(std::string_view kind, std::string_view files, std::string_view summary,
+                 Imported (*read)(const ImportRequest& request),
+                 std::vector<std::string_view> options = {"chip", "library"}) {
+  return {.kind = kind,
+          .files = files,
+          .summary = summary,
+          .result = ImportResult::kCluster,
+          .options = std::move(options),
+          .read = read};
+}
+
 const std::vector<Importer>& table() {
   static const std::vector<Importer> kTable = {
       {.kind = "hf",
@@ -114,6 +135,19 @@ const std::vector<Importer>& table() {
        .result = ImportResult::kTable,
        .options = {"op", "hardware", "ranks"},
        .read = import_nccl_tests},
+      network("nccl-topology", "TOPOLOGY.xml", "what NCCL_TOPO_DUMP_FILE writes: a cluster",
+              import_nccl_topology, {"chip", "library", "ranks"}),
+      network("slurm-topology", "topology.conf", "switches or blocks of Slurm: a cluster",
+              import_slurm_topology, {"chip", "library", "cluster", "ranks"}),
+      network("ns3-topology", "TOPOLOGY.txt", "networks of HPCC, SimAI and astra-sim: a cluster",
+              import_ns3_topology),
+      network("htsim-topology", "TOPOLOGY.topo", "fat trees of htsim: a cluster",
+              import_htsim_topology),
+      {.kind = "msccl",
+       .files = "ALGORITHM.xml",
+       .summary = "algorithms of MSCCL: an algorithm of stepsim collective",
+       .result = ImportResult::kAlgorithm,
+       .read = import_msccl},
       trainer("megatron", "LOG | SCRIPT | FLAGS [KEY=VALUE..]",
               "arguments of Megatron-LM: an experiment", import_megatron),
       trainer("torchtitan", "CONFIG.toml | CONFIG.json [KEY=VALUE..]",
@@ -124,6 +158,14 @@ const std::vector<Importer>& table() {
               "settings of NeMo and Megatron Bridge: an experiment", import_nemo),
       trainer("deepspeed", "DS_CONFIG.json [MODEL_FOLDER] [KEY=VALUE..]",
               "settings of DeepSpeed, and a model: an experiment", import_deepspeed),
+      trainer("llama-factory", "CONFIG.yaml [DS_CONFIG.json] [KEY=VALUE..]",
+              "settings of LLaMA-Factory: an experiment", import_llama_factory),
+      trainer("ms-swift", "SCRIPT | CONFIG.yaml [DS_CONFIG.json] [KEY=VALUE..]",
+              "commands of ms-swift: an experiment", import_ms_swift),
+      trainer("primus", "EXPERIMENT.yaml [MODEL.yaml..] [KEY=VALUE..]",
+              "settings of Primus: an experiment", import_primus),
+      trainer("nanotron", "CONFIG.yaml [KEY=VALUE..]", "settings of Nanotron: an experiment",
+              import_nanotron),
   };
   return kTable;
 }

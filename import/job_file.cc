@@ -17,10 +17,12 @@ namespace {
 
 constexpr std::size_t kMostJobProblems = 20;
 constexpr std::int64_t kMostJobRanks = 1 << 20;
+constexpr std::size_t kMostDivisions = 64;
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-constexpr std::array kNodeKinds = {TraceNodeKind::kNothing, TraceNodeKind::kKernel,
-                                   TraceNodeKind::kOther,   TraceNodeKind::kCollective,
-                                   TraceNodeKind::kSend,    TraceNodeKind::kReceive};
+constexpr std::array kNodeKinds = {TraceNodeKind::kNothing,    TraceNodeKind::kKernel,
+                                   TraceNodeKind::kGap,        TraceNodeKind::kOther,
+                                   TraceNodeKind::kCollective, TraceNodeKind::kSend,
+                                   TraceNodeKind::kReceive};
 
 bool is_message(TraceNodeKind kind) {
   return kind == TraceNodeKind::kSend || kind == TraceNodeKind::kReceive;
@@ -63,6 +65,7 @@ class JobReader {
     }
     read_names();
     read_groups();
+    read_divisions();
     read_programs();
     if (problems_.size() > before) return std::nullopt;
     return std::move(job_);
@@ -130,8 +133,38 @@ class JobReader {
     }
   }
 
+  // Each has every rank once, in groups of one size.
+  void read_divisions() {
+    if (find(root_, "divisions") == nullptr || job_.groups.empty()) return;
+    const auto groups = static_cast<std::int64_t>(job_.groups.size());
+    const Json& divisions = list("divisions");
+    if (divisions.size() > kMostDivisions) return refuse("divisions", "must be at most 64");
+    for (const Json& division : divisions) {
+      std::vector<std::uint32_t>& numbers = job_.divisions.emplace_back();
+      std::vector<bool> is_there(job_.ranks);
+      std::size_t ranks = 0;
+      for (const Json& number : division.is_array() ? division : Json::array()) {
+        numbers.push_back(static_cast<std::uint32_t>(whole(number, "divisions", 0, groups - 1)));
+        for (const std::uint32_t rank : job_.groups[numbers.back()]) {
+          ranks += is_there[rank] ? 0U : 1U;
+          is_there[rank] = true;
+        }
+      }
+      const bool is_whole = ranks == job_.ranks &&
+                            numbers.size() * job_.groups[numbers[0]].size() == job_.ranks &&
+                            std::ranges::all_of(numbers, [&](std::uint32_t number) {
+                              return job_.groups[number].size() == job_.groups[numbers[0]].size();
+                            });
+      if (!is_whole) refuse("divisions", "must be groups of one size that have each rank once");
+      if (numbers.empty()) numbers.push_back(0);
+    }
+  }
+
   void read_programs() {
     const Json& programs = list("programs");
+    if (!job_.divisions.empty() && programs.size() != 1) {
+      refuse("programs", "must be one where there are divisions");
+    }
     if (programs.size() != job_.ranks && programs.size() != 1) {
       refuse("programs", "must be one, or one a rank");
     }
@@ -171,8 +204,9 @@ class JobReader {
     const auto* const known = std::ranges::find(
         kNodeKinds, name, [](TraceNodeKind one) { return std::string(name_of(one)); });
     if (known == kNodeKinds.end()) {
-      refuse(field + ".kind", "must be nothing, kernel, other, collective, send or receive, is \"" +
-                                  shortened(name) + "\"");
+      refuse(field + ".kind",
+             "must be nothing, kernel, gap, other, collective, send or receive, is \"" +
+                 shortened(name) + "\"");
       return;
     }
     node.kind = *known;
@@ -200,10 +234,12 @@ class JobReader {
 
   void fill_collective(const Json& object, const std::string& field, TraceNode& node) {
     if (node.kind != TraceNodeKind::kCollective || job_.groups.empty()) return;
-    const auto groups = static_cast<std::int64_t>(job_.groups.size());
+    const auto groups = static_cast<std::int64_t>(job_.divisions.empty() ? job_.groups.size()
+                                                                         : job_.divisions.size());
     node.group =
         static_cast<std::uint32_t>(whole(object, "group", field + ".group", 0, groups - 1, 0));
-    const auto members = static_cast<std::int64_t>(job_.groups[node.group].size());
+    const auto members =
+        static_cast<std::int64_t>(job_.groups[job_.first_group(node.group)].size());
     node.root = static_cast<std::uint32_t>(
         whole(object, "root", field + ".root", 0, std::max<std::int64_t>(0, members - 1), 0));
     const Json* op = find(object, "op");
@@ -232,6 +268,10 @@ std::string job_text(const TraceJob& job) {
                   json_text(Json(job.source)), job.ranks);
   for (std::size_t group = 0; group < job.groups.size(); ++group) {
     text += fmt::format("{}[{}]", group == 0 ? "" : ", ", fmt::join(job.groups[group], ", "));
+  }
+  for (std::size_t i = 0; i < job.divisions.size(); ++i) {
+    text += fmt::format("{}[{}]", i == 0 ? "],\n \"divisions\": [" : ", ",
+                        fmt::join(job.divisions[i], ", "));
   }
   text += "],\n \"names\": " + json_text(Json(job.names)) + ",\n \"programs\": [";
   for (const TraceRank& program : job.programs) {

@@ -10,8 +10,9 @@ namespace stepsim {
 namespace {
 
 struct JobSums {
-  std::array<std::size_t, 6> nodes{};  // by kind
+  std::array<std::size_t, kTraceNodeKinds> nodes{};  // by kind
   Duration kernels{};
+  Duration gaps{};
   Flops flops;
   struct Collective {
     std::size_t count = 0;
@@ -31,6 +32,8 @@ JobSums sums_of(const TraceJob& job) {
       if (node.kind == TraceNodeKind::kKernel) {
         sums.kernels += node.time.value_or(Duration());
         sums.flops = sums.flops + node.flops;
+      } else if (node.kind == TraceNodeKind::kGap) {
+        sums.gaps += node.time.value_or(Duration());
       } else if (node.kind == TraceNodeKind::kCollective) {
         JobSums::Collective& of_op = sums.collectives[node.op];
         ++of_op.count;
@@ -53,8 +56,10 @@ std::string job_report(const TraceJob& job) {
     if (sums.nodes[kind] == 0) continue;
     text +=
         fmt::format("  {:<12} {:>10}", name_of(static_cast<TraceNodeKind>(kind)), sums.nodes[kind]);
-    if (static_cast<TraceNodeKind>(kind) == TraceNodeKind::kKernel) {
-      text += fmt::format("   {} in all", to_text(sums.kernels));
+    const auto one = static_cast<TraceNodeKind>(kind);
+    if (one == TraceNodeKind::kKernel || one == TraceNodeKind::kGap) {
+      const bool is_gap = one == TraceNodeKind::kGap;
+      text += fmt::format("   {} in all", to_text(is_gap ? sums.gaps : sums.kernels));
     }
     text += "\n";
   }
@@ -76,6 +81,7 @@ Json job_facts(const TraceJob& job) {
     kinds[std::string(name_of(static_cast<TraceNodeKind>(kind)))] = sums.nodes[kind];
   }
   facts["kernel_time_s"] = to_seconds(sums.kernels);
+  facts["gap_time_s"] = to_seconds(sums.gaps);
   facts["flops"] = sums.flops.value();
   Json& collectives = facts["collectives"] = Json::array();
   for (const auto& [op, of_op] : sums.collectives) {

@@ -58,7 +58,12 @@ class Tables {
     graph_.axes = {"collectives", "messages", "host"};
     graph_.path_labels = {"kernels"};
     if (graph_.names.empty()) graph_.names.emplace_back("op");
-    for (std::size_t group = 0; group < job.groups.size(); ++group) add_group(group);
+    for (std::uint32_t group = 0; group < job.groups.size() && job.divisions.empty(); ++group) {
+      add_group(group);
+    }
+    for (std::uint32_t division = 0; division < job.divisions.size(); ++division) {
+      add_division(division);
+    }
   }
 
   const TraceJob& job() const { return job_; }
@@ -71,7 +76,7 @@ class Tables {
     return found->second;
   }
   std::uint32_t size_of_group(std::uint32_t group) const {
-    return static_cast<std::uint32_t>(job_.groups[group].size());
+    return static_cast<std::uint32_t>(job_.groups[job_.first_group(group)].size());
   }
 
   std::uint32_t kernel(const TraceNode& node) {
@@ -132,10 +137,21 @@ class Tables {
   void add_group(std::size_t group) {
     const std::size_t communicator = communicator_for(group);
     communicator_of_.emplace_back(static_cast<std::uint32_t>(communicator));
+    members_.emplace_back();
+    join(communicator, group);
+  }
+
+  void add_division(std::size_t division) {
+    const std::size_t communicator = new_communicator(division);
+    communicator_of_.emplace_back(static_cast<std::uint32_t>(communicator));
+    members_.emplace_back();
+    for (const std::uint32_t group : job_.divisions[division]) join(communicator, group);
+  }
+
+  void join(std::size_t communicator, std::size_t group) {
     Communicator& joined = graph_.communicators[communicator];
     const auto number = static_cast<std::uint32_t>(joined.groups.size());
     joined.groups.emplace_back();
-    members_.emplace_back();
     for (const std::uint32_t rank : job_.groups[group]) {
       const auto member = static_cast<std::uint32_t>(joined.groups.back().size());
       joined.groups.back().emplace_back(rank);
@@ -157,6 +173,10 @@ class Tables {
       if (graph_.communicators[i].groups.size() == 1) name += " and others";
       return i;
     }
+    return new_communicator(group);
+  }
+
+  std::size_t new_communicator(std::size_t group) {
     Communicator communicator{.name = group == 0 ? "all" : "group " + std::to_string(group),
                               .axis = kCollectiveAxis,
                               .groups = {},
@@ -164,7 +184,7 @@ class Tables {
     communicator.seat_of.resize(job_.ranks);
     graph_.communicators.push_back(std::move(communicator));
     seated_.emplace_back(job_.ranks, false);
-    return count;
+    return graph_.communicators.size() - 1;
   }
 
   const TraceJob& job_;
@@ -281,6 +301,9 @@ class RankReplay {
       case TraceNodeKind::kKernel:
         ends_[number] = {add_kernel(node, waits)};
         return;
+      case TraceNodeKind::kGap:
+        ends_[number] = {add_gap(node, waits)};
+        return;
       case TraceNodeKind::kOther:
         ends_[number] = {add_op(stream(Purpose::kHost, 0), OpKind::kHost, kHostAxis,
                                 tables_.wait(node.time.value_or(Duration())), node, waits)};
@@ -324,6 +347,15 @@ class RankReplay {
                   waits);
     }
     if (node.lane) last_of_lane_.insert_or_assign(lane, op);
+    return op;
+  }
+
+  // The host launches; what follows on the lane waits for it.
+  OpRef add_gap(const TraceNode& node, std::vector<OpRef>& waits) {
+    follow_lane(node, waits);
+    const OpRef op = add_op(stream(Purpose::kHost, 0), OpKind::kHost, kHostAxis,
+                            tables_.wait(node.time.value_or(Duration())), node, waits);
+    if (node.lane) last_of_lane_.insert_or_assign(*node.lane, op);
     return op;
   }
 

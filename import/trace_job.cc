@@ -6,8 +6,8 @@
 namespace stepsim {
 
 std::string_view name_of(TraceNodeKind kind) {
-  constexpr std::array<std::string_view, 6> kNames = {"nothing",    "kernel", "other",
-                                                      "collective", "send",   "receive"};
+  constexpr std::array<std::string_view, kTraceNodeKinds> kNames = {
+      "nothing", "kernel", "gap", "other", "collective", "send", "receive"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -6,6 +6,7 @@
 //   node kind    takes
 //   kNothing     no time: it only hands dependencies on
 //   kKernel      the chip, one kernel of a lane at a time
+//   kGap         its time: the lane waits for the host, which launches
 //   kOther       the host's processor, or another lane of the chip: a given time
 //   kCollective  what the network of the cluster makes of it
 //   kSend        likewise; does not wait for its receive
@@ -29,7 +30,16 @@
 
 namespace stepsim {
 
-enum class TraceNodeKind : std::uint8_t { kNothing, kKernel, kOther, kCollective, kSend, kReceive };
+enum class TraceNodeKind : std::uint8_t {
+  kNothing,
+  kKernel,
+  kGap,
+  kOther,
+  kCollective,
+  kSend,
+  kReceive
+};
+inline constexpr std::size_t kTraceNodeKinds = 7;
 std::string_view name_of(TraceNodeKind kind);  // "kernel"
 
 struct TraceNode {
@@ -37,7 +47,7 @@ struct TraceNode {
   CollectiveOp op = CollectiveOp::kAllReduce;
   std::uint32_t name = 0;               // TraceJob::names
   std::optional<std::uint32_t> lane{};  // kernels and collectives of one lane follow one another
-  std::uint32_t group = 0;              // collectives: TraceJob::groups
+  std::uint32_t group = 0;              // collectives: TraceJob::groups, or divisions
   std::uint32_t root = 0;               // member of the group, of collectives that have one
   std::uint32_t peer = 0;               // rank; sends and receives
   std::int64_t tag = 0;                 // sends and receives: the n-th of equal tags match
@@ -60,12 +70,19 @@ struct TraceJob {
   std::vector<TraceRank> programs;                 // one a rank, or one that all ranks run
   std::uint32_t ranks = 0;                         // at least as many as programs
   std::vector<std::vector<std::uint32_t>> groups;  // of ranks; the first has all
+  // Where one program stands for ranks of different groups, its collectives name one of these:
+  // groups of one size that have each rank once. Empty: collectives name groups.
+  std::vector<std::vector<std::uint32_t>> divisions{};
   std::vector<std::string> names;
 
   const TraceRank& program_of(std::uint32_t rank) const {
     return programs.size() == 1 ? programs[0] : programs[rank];
   }
   std::size_t nodes() const;  // of all programs
+  // A group of the size that collectives have which name `group`.
+  std::uint32_t first_group(std::uint32_t group) const {
+    return divisions.empty() ? group : divisions[group][0];
+  }
 };
 
 // Returns every group from 0 to ranks - 1.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -13,6 +14,8 @@
 
 namespace stepsim {
 namespace {
+
+constexpr double kKilowattHour = 3.6e6;  // joules
 
 // "tp 8, pp 4": the sizes above 1, and what else differs between plans.
 std::string words_of_plan(const JsonFields& plan) {
@@ -78,30 +81,106 @@ std::string words_of_keys(const JsonFields& fields) {
   return words;
 }
 
+// "14.2 s to 15.9 s"; "" if there is none.
+std::string words_of_interval(const JsonFields& of, const std::string& key,
+                              const std::function<Shown(double)>& shown) {
+  if (!of.has(key)) return "";
+  const std::vector<double> ends = of.numbers(key);
+  return ends.size() == 2 ? fmt::format("{} to {}", shown(ends[0]).text, shown(ends[1]).text) : "";
+}
+
+// What `cost` counts.
+std::string name_of_cost(const JsonFields& fields) {
+  const bool has_price = fields.has("asked") && (fields.object("asked").has("gpu-hour") ||
+                                                 fields.object("asked").has("chip-hour"));
+  return has_price ? "cost" : "chip-hours";
+}
+
 PageTable plans_table(const JsonFields& fields, const std::string& key, std::string caption) {
   PageTable table{.caption = std::move(caption)};
-  table.columns = {"plan", "step", "8 of 10 such runs", "peak", "MFU", "chips", "command"};
+  table.columns = {"plan",
+                   "step",
+                   "8 of 10 such runs",
+                   "peak",
+                   "fits",
+                   "MFU",
+                   "chips",
+                   name_of_cost(fields) + " of a step",
+                   "energy of a step",
+                   "command"};
   std::size_t i = 0;
   for (const JsonFields& found : fields.objects(key)) {
     const std::string path = fmt::format("{}[{}].", key, i++);
-    std::string interval;
-    if (found.has("step_time_interval_s")) {
-      const std::vector<double> ends = found.numbers("step_time_interval_s");
-      if (ends.size() == 2) {
-        interval =
-            fmt::format("{} to {}", shown_seconds(ends[0]).text, shown_seconds(ends[1]).text);
-      }
-    }
     table.rows.push_back(
         {{words_of_plan(found.object("plan"))},
          shown_seconds(found.number("step_time_s"), path + "step_time_s"),
-         {interval},
+         {words_of_interval(found, "step_time_interval_s",
+                            [](double value) { return shown_seconds(value); })},
          shown_bytes(found.number("peak_bytes"), path + "peak_bytes"),
+         {words_of_fit(found)},
          shown_percent(found.number("model_flops_utilization"), path + "model_flops_utilization"),
          shown_number(found.number("chips")),
+         shown_number(found.number("cost"), path + "cost"),
+         found.has("energy_joules") ? shown_energy(found.number("energy_joules")) : Shown{},
          {found.has("run") ? found.text("run") : ""}});
   }
   return table;
+}
+
+// The best plan of each of several clusters.
+void add_clusters(HtmlPage& page, const JsonFields& fields) {
+  if (!fields.has("best_of_cluster")) return;
+  page.section("clusters", "The best of each cluster");
+  PageTable table{.caption = "Days, " + name_of_cost(fields) +
+                             " and energy are those of a whole training, without failures"};
+  table.columns = {"cluster",
+                   "chips",
+                   "plan",
+                   "step",
+                   "peak",
+                   "fits",
+                   "tokens",
+                   "days",
+                   "8 of 10 such runs",
+                   name_of_cost(fields),
+                   "energy",
+                   "proof",
+                   "command"};
+  std::size_t i = 0;
+  for (const JsonFields& found : fields.objects("best_of_cluster")) {
+    const std::string path = fmt::format("best_of_cluster[{}].", i++);
+    const double gap = found.number("bound_gap");
+    if (!found.has("plan")) {
+      std::vector<Shown> row(table.columns.size());
+      row.front() = {found.text("cluster")};
+      row[5] = {gap > 0 ? "not known" : "nothing fits"};
+      table.rows.push_back(std::move(row));
+      continue;
+    }
+    std::vector<Shown> row = {{found.text("cluster")},
+                              shown_number(found.number("chips"), path + "chips"),
+                              {words_of_plan(found.object("plan"))},
+                              shown_seconds(found.number("step_time_s"), path + "step_time_s"),
+                              shown_bytes(found.number("peak_bytes"), path + "peak_bytes"),
+                              {words_of_fit(found)}};
+    if (found.has("training")) {
+      const JsonFields training = found.object("training");
+      row.push_back(shown_number(training.number("tokens"), path + "training.tokens"));
+      row.push_back(shown_number(training.number("days"), path + "training.days"));
+      row.push_back({words_of_interval(training, "days_interval",
+                                       [](double value) { return shown_number(value); })});
+      row.push_back(shown_number(training.number("cost"), path + "training.cost"));
+      row.push_back(training.has("energy_kwh")
+                        ? shown_energy(training.number("energy_kwh") * kKilowattHour)
+                        : Shown{});
+    } else {
+      row.resize(11);
+    }
+    row.push_back({gap == 0 ? "proven" : fmt::format("within {}", shown_percent(gap).text)});
+    row.push_back({found.has("run") ? found.text("run") : ""});
+    table.rows.push_back(std::move(row));
+  }
+  page.table(table);
 }
 
 // Plans that were refined with keys outside the space.
@@ -121,7 +200,8 @@ void add_refined(HtmlPage& page, const JsonFields& fields) {
                              change.text("from").empty() ? "unset" : change.text("from"));
     }
     table.rows.push_back(
-        {shown_number(found.number("of")),
+        {found.has("of") ? shown_number(found.number("of"))
+                         : Shown{"best of " + found.text("cluster")},
          {changes},
          shown_seconds(found.number("step_time_s"), path + "step_time_s"),
          shown_bytes(found.number("peak_bytes"), path + "peak_bytes"),
@@ -185,6 +265,8 @@ std::string search_page(const Json& result) {
     if (first.has("run")) page.command(first.text("run"));
   }
 
+  add_clusters(page, fields);
+
   page.section("front", "Step time against memory");
   std::map<double, Json> by_chips;
   for (const JsonFields& found : fields.objects("front")) {
@@ -204,6 +286,13 @@ std::string search_page(const Json& result) {
     series["joined"] = by_chips.size() == 1;
     series["points"] = std::move(points);
     data["series"].push_back(std::move(series));
+  }
+  if (has_answer && !by_chips.empty()) {
+    Json answer = Json::object();
+    answer["name"] = "the answer";
+    answer["joined"] = false;
+    answer["points"] = Json::array({point_of_plan(fields.object("answer"))});
+    data["series"].push_back(std::move(answer));
   }
   if (!by_chips.empty()) {
     page.figure(

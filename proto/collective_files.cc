@@ -64,6 +64,9 @@ StepList to_step_list(const file::Algorithm& algorithm, ProblemList& problems) {
     if (step.has_after()) {
       listed.after = LaneGate{.lane = step.after().lane(), .round = step.after().round()};
     }
+    for (const file::Algorithm::Round& gate : step.also_after()) {
+      listed.also_after.push_back({.lane = gate.lane(), .round = gate.round()});
+    }
     list.steps.push_back(std::move(listed));
   }
   return list;
@@ -113,6 +116,27 @@ std::optional<Json> read_json_file(const std::string& path, ProblemList& problem
 
 }  // namespace
 
+std::vector<Problem> problems_of(const StepList& list) {
+  std::vector<Problem> wrong = check(list);
+  // In the file a step is "step", not "steps".
+  for (Problem& problem : wrong) {
+    if (problem.field.starts_with("steps")) problem.field.erase(4, 1);
+  }
+  if (!wrong.empty()) return wrong;
+  // Sizes that nothing divides reveal blocks that are counted wrongly.
+  const CollectiveTask task{
+      .op = list.op,
+      .bytes = Bytes(list.op == CollectiveOp::kBarrier
+                         ? 0
+                         : 2 * (std::int64_t{list.shards} * list.pieces * 8 + 5)),
+      .steps = &list};
+  if (const auto disproved = disproof(task, ListedSteps(task, list))) {
+    wrong.push_back(
+        {"step", "must do what " + std::string(name_of(list.op)) + " promises, but " + *disproved});
+  }
+  return wrong;
+}
+
 StepList load_step_list(const std::string& path) {
   ProblemList problems;
   file::Algorithm algorithm;
@@ -121,27 +145,7 @@ StepList load_step_list(const std::string& path) {
   const bool whole = source && read_message(*source, "", algorithm, problems);
   if (whole) {
     list = to_step_list(algorithm, problems);
-    if (problems.empty()) {
-      std::vector<Problem> wrong = check(list);
-      // In the file a step is "step", not "steps".
-      for (Problem& problem : wrong) {
-        if (problem.field.starts_with("steps")) problem.field.erase(4, 1);
-      }
-      problems.add(std::move(wrong));
-    }
-  }
-  if (problems.empty()) {
-    // Sizes that nothing divides reveal blocks that are counted wrongly.
-    const CollectiveTask task{
-        .op = list.op,
-        .bytes = Bytes(list.op == CollectiveOp::kBarrier
-                           ? 0
-                           : 2 * (std::int64_t{list.shards} * list.pieces * 8 + 5)),
-        .steps = &list};
-    if (const auto wrong = disproof(task, ListedSteps(task, list))) {
-      problems.add("step",
-                   "must do what " + std::string(name_of(list.op)) + " promises, but " + *wrong);
-    }
+    if (problems.empty()) problems.add(problems_of(list));
   }
   std::vector<Problem> all = problems.all();
   for (Problem& problem : all) {

@@ -72,6 +72,14 @@ std::vector<Problem> ExperimentDraft::set_cluster_file(const std::string& path) 
   return problems.all();
 }
 
+std::vector<Problem> ExperimentDraft::set_cluster_of_record(const std::string& json) {
+  ProblemList problems;
+  file::Experiment record;
+  read_message({.name = "record", .extension = ".json", .text = json}, "", record, problems);
+  *message_->fields.mutable_cluster() = record.cluster();
+  return problems.all();
+}
+
 std::string ExperimentDraft::text() const {
   file::Experiment in_groups = message_->fields;
   split_groups(in_groups);

@@ -38,6 +38,8 @@ class ExperimentDraft {
   // Return every problem.
   std::vector<Problem> set_hugging_face(const std::string& path);
   std::vector<Problem> set_cluster_file(const std::string& path);
+  // The cluster of a record's fields (proto/experiment_record.h).
+  std::vector<Problem> set_cluster_of_record(const std::string& json);
 
   std::string text() const;
 

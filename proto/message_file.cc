@@ -319,6 +319,11 @@ bool looks_like_file(std::string_view name) {
   return name.find('/') != std::string_view::npos || ends_like_file(name);
 }
 
+bool is_foreign_file(const std::string& name) {
+  std::error_code ignored;
+  return !ends_like_file(name) && std::filesystem::is_regular_file(name, ignored);
+}
+
 std::string stem_of(const std::string& path) {
   return std::filesystem::path(without_gz(path)).stem().string();
 }

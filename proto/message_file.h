@@ -25,6 +25,12 @@ struct SourceText {
 
 // Returns whether a person who wrote this means a file, not a catalog name.
 bool looks_like_file(std::string_view name);
+// Returns whether there is a file of this name whose ending none of the files of stepsim has: what
+// another program wrote, perhaps.
+bool is_foreign_file(const std::string& name);
+inline constexpr std::string_view kForeignFiles =
+    "stepsim import reads files of other software: nccl-topology, slurm-topology, ns3-topology, "
+    "htsim-topology and astra-cluster make clusters; stepsim help import has all kinds";
 // Names of software have slashes: "nemo-25/llama3-70b".
 bool ends_like_file(std::string_view name);
 

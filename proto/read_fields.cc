@@ -64,7 +64,9 @@ void check_choice(const Message& message, const AnyFieldTable& table, const std:
                   ProblemList& problems) {
   if (table.one_of().empty()) return;
   const bool has_one = std::ranges::any_of(table.fields(), [&](const auto& row) {
-    return has(message, *message.GetDescriptor()->FindFieldByName(std::string(row->name())));
+    const FieldDescriptor* field =
+        message.GetDescriptor()->FindFieldByName(std::string(row->name()));
+    return field != nullptr && has(message, *field);
   });
   if (has_one) return;
   problems.add(path,
@@ -117,7 +119,7 @@ void read_any_fields(const Message& message, const AnyFieldTable& table, void* s
   for (const auto& row : table.fields()) {
     const FieldDescriptor* field =
         message.GetDescriptor()->FindFieldByName(std::string(row->name()));
-    assert(field != nullptr);
+    if (field == nullptr) continue;  // a row whose message is still to be written
     const std::string path = prefix + std::string(row->name());
     if (!has(message, *field)) {
       if (row->doc().required) problems.add(path, missing_text(*row));

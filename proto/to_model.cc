@@ -15,7 +15,7 @@ bool has_dense_layers(const ModelSpec& spec) {
 
 bool attends(const ModelSpec& spec) {
   return spec.mixer_pattern.empty() ||
-         spec.mixer_pattern.find_first_of("GLBINXZgli") != std::string::npos;
+         spec.mixer_pattern.find_first_of("GLBICHNXZgli") != std::string::npos;
 }
 
 void check_given(const file::Model& model, const ModelSpec& spec, ProblemList& problems) {

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/validation.md with its pictures from `stepsim validate`, and the table of formulas in
-docs/models.md from `stepsim formula`.
+"""Writes docs/validation.md with its pictures from `stepsim validate`.
 
     scripts/generate_validation_docs.py build/release/stepsim            writes them
     scripts/generate_validation_docs.py build/release/stepsim --check    fails if they are not fresh
@@ -14,9 +13,6 @@ import tempfile
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 PAGE = DOCS / "validation.md"
 PICTURES = DOCS / "validation"
-MODELS = DOCS / "models.md"
-BEGIN = "<!-- written by scripts/generate_validation_docs.py: begin -->\n"
-END = "<!-- written by scripts/generate_validation_docs.py: end -->\n"
 MODELS_OF_NETWORKS = ["latency-bandwidth", "flow", "packet"]
 
 HEAD = """# Formulas against simulation
@@ -154,37 +150,14 @@ def anchor(study):
     return "".join(c for c in heading if c.isalnum() or c in " -").replace(" ", "-")
 
 
-def formula_table(formulas, cases):
-    tested = {}
-    for case in cases:
-        if case["fidelity"] == "flow":
-            tested.setdefault(case["formula"], []).append(case["id"])
-    lines = ["| formula | what | source | holds where | tested by |", "|---|---|---|---|---|"]
-    for formula in formulas:
-        studies = sorted({row.split(".", 1)[0] for row in tested.get(formula["id"], [])},
-                         key=lambda name: int(name[1:]))
-        lines.append(
-            f"| {formula['id']} | {cell(formula['title'])}: `{formula['result']} = {cell(formula['expression'])}` "
-            f"| {cell(formula['source'])} | {cell('; '.join(formula['conditions']))} "
-            f"| {', '.join(studies)} |")
-    return "\n".join(lines) + "\n"
-
-
-def with_table(text, table):
-    before, rest = text.split(BEGIN)
-    return before + BEGIN + table + END + rest.split(END)[1]
-
-
 def main(arguments):
     if len(arguments) not in (1, 2) or arguments[1:] not in ([], ["--check"]):
         sys.exit(__doc__)
     with tempfile.TemporaryDirectory() as folder:
         answer = json.loads(answer_of(arguments[0], "validate", "--fidelity", "all", "--plot", folder,
                                       "--json", "-"))
-        formulas = json.loads(answer_of(arguments[0], "formula", "--json", "-"))
         pictures = sorted(pathlib.Path(folder).glob("*.svg"))
-        fresh = {PAGE: page(answer, pictures),
-                 MODELS: with_table(MODELS.read_text(), formula_table(formulas, answer["cases"]))}
+        fresh = {PAGE: page(answer, pictures)}
         fresh.update({PICTURES / picture.name: picture.read_text() for picture in pictures})
     left_over = [path for path in PICTURES.glob("*.svg") if path not in fresh]
     if len(arguments) == 1:

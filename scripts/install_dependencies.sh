@@ -11,7 +11,7 @@ packages=(
   libboost-graph-dev libboost-program-options-dev
   libprotobuf-dev protobuf-compiler
   libfmt-dev nlohmann-json3-dev zlib1g-dev libnlopt-cxx-dev libsqlite3-dev libsimdjson-dev
-  libyaml-cpp-dev libtomlplusplus-dev
+  libyaml-cpp-dev libtomlplusplus-dev libpugixml-dev
 )
 # The Python package, a wheel of it, and packages of Debian.
 packing=(python3 python3-dev pybind11-dev python3-setuptools python3-wheel python3-venv dpkg-dev file

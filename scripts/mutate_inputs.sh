@@ -9,7 +9,7 @@ count=${1:-1000000}
 shift || true
 targets=("$@")
 if [ $# -eq 0 ]; then
-  targets=(chakra import_job astra kineto goal aicb megatron torchtitan maxtext nemo deepspeed nccl_tests
+  targets=(chakra import_job astra kineto goal aicb nccl_topology slurm_topology ns3_topology htsim_topology msccl megatron torchtitan maxtext nemo deepspeed nccl_tests
     hugging_face)
 fi
 cmake --preset release -DSTEPSIM_TESTS=ON --log-level=WARNING >/dev/null

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Writes what measured training runs say into the repository: the tables of docs/accuracy.md, and the points of
-its picture (catalog/predictions/step_times.csv, which `stepsim figures` draws).
+"""Writes what measured training runs say into the repository: the tables of docs/accuracy-training.md,
+the summary in docs/accuracy.md, and the points of its picture (catalog/predictions/step_times.csv, which `stepsim figures` draws).
 
-    stepsim accuracy tests/reference/measured/training_runs_TABLE.csv --json FOLDER/TABLE.json     for each of the six
+    for table in tests/reference/measured/training_runs_*.csv; do
+      name=${table##*/training_runs_}
+      stepsim accuracy $table --json FOLDER/${name%.csv}.json
+    done
     scripts/write_accuracy_docs.py FOLDER
 
-The results are named calibration.json, public_validation.json, new_public.json, other_sources.json,
-further_sources.json and recent_sources.json.
+The picture has the points of the first six tables: the others repeat many of their sources.
 """
 import collections
 import json
@@ -16,9 +18,23 @@ import statistics
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "accuracy.md"
+PAGE = ROOT / "docs" / "accuracy-training.md"
+SUMMARY = ROOT / "docs" / "accuracy.md"
 POINTS = ROOT / "catalog" / "predictions" / "step_times.csv"
-TABLES = ["calibration", "public_validation", "new_public", "other_sources", "further_sources", "recent_sources"]
+# What each is, in the summary.
+TABLES = {"calibration": "older: constants may be fitted to it",
+          "public_validation": "older: only predicted, but for the energy of an operation",
+          "new_public": "older: the same, of later sources",
+          "other_sources": "the first of the blind tables, now",
+          "further_sources": "the second of them",
+          "recent_sources": "the third of them",
+          "more_public": "further public runs, of many of the same sources",
+          "more_public_2": "more of them",
+          "vtrain_single": "vTrain: one node of A100s"}
+DRAWN = list(TABLES)[:6]
+SUMMARY_HEAD = ["| table | step, median (runs) | 90th percentile | in the interval | memory, median (runs) | 90th percentile "
+                "| in the interval |",
+                "|---|---|---|---|---|---|---|"]
 METRICS = {"step_time_s": "step time", "memory_bytes": "memory"}
 HEAD = ["| source | metric | rows | left out | median | 90th percentile | mean | in the interval |",
         "|---|---|---|---|---|---|---|---|"]
@@ -89,16 +105,41 @@ def points(rows):
             yield f"{group_of(row)};{row['source_id']};{row['measured']:.4g};{row['predicted']:.4g}"
 
 
+def summary_line(name, rows):
+    """A line of the summary: steps and memory of a table, without rows of grade C."""
+    cells = []
+    for metric in METRICS:
+        group = Group()
+        for row in rows:
+            if row["metric"] == metric and row["grade"] != "C":
+                group.add(row)
+        sizes = sorted(abs(error) for error in group.errors)
+        if not sizes:
+            cells += ["", "", ""]
+            continue
+        tail = sizes[math.ceil(0.9 * len(sizes)) - 1]
+        covered = f"{100 * group.inside / group.intervals:.0f} %" if group.intervals else ""
+        cells += [f"{100 * statistics.median(sizes):.1f} % ({len(sizes)})", f"{100 * tail:.0f} %", covered]
+    return f"| {name} | " + " | ".join(cells) + " |"
+
+
+def replaced(page, marker, text):
+    begin = page.index(f"<!-- {marker} -->")
+    end = page.index("<!-- end -->", begin)
+    return f"{page[:begin]}<!-- {marker} -->\n{text}\n{page[end:]}"
+
+
 def main(folder):
     page = PAGE.read_text(encoding="utf-8")
-    lines = []
+    lines, summary = [], list(SUMMARY_HEAD)
     for table in TABLES:
         rows = json.loads((pathlib.Path(folder) / f"{table}.json").read_text(encoding="utf-8"))["rows"]
-        begin = page.index(f"<!-- {table} -->")
-        end = page.index("<!-- end -->", begin)
-        page = f"{page[:begin]}<!-- {table} -->\n{table_of(rows)}\n{page[end:]}"
-        lines += points(rows)
+        page = replaced(page, table, table_of(rows))
+        summary.append(summary_line(TABLES[table], rows))
+        if table in DRAWN:
+            lines += points(rows)
     PAGE.write_text(page, encoding="utf-8")
+    SUMMARY.write_text(replaced(SUMMARY.read_text(encoding="utf-8"), "summary", "\n".join(summary)), encoding="utf-8")
     POINTS.parent.mkdir(exist_ok=True)
     order = list(dict.fromkeys(name for _, _, name in GROUPS))
     lines.sort(key=lambda line: order.index(line.split(";")[0]))

@@ -22,9 +22,12 @@ SERVING = ["serving", "serving/cases", "serving/engines", "serving/kv", "serving
 PASSES = ["serving/passes"]  # where chips come in
 LOADED = SIM + SCHEDULES + TOPOLOGY + ["workload", "experiment"]
 PROTO = ["proto", "proto/catalog", "proto/hugging_face", "proto/network_case", "proto/serving_case"]
-IMPORT = ["import", "import/aicb", "import/astra", "import/chakra", "import/deepspeed", "import/goal",
-          "import/maxtext", "import/megatron", "import/nccl", "import/nemo", "import/settings",
-          "import/torchtitan", "import/trace", "import/trainer"]
+IMPORT = ["import", "import/aicb", "import/astra", "import/chakra", "import/deepspeed",
+          "import/exports", "import/goal",
+          "import/htsim", "import/llama_factory", "import/maxtext", "import/megatron", "import/ms_swift",
+          "import/msccl", "import/nanotron", "import/nccl", "import/nccl_topology", "import/nemo", "import/ns3",
+          "import/primus", "import/settings", "import/slurm", "import/torchtitan", "import/trace",
+          "import/trainer", "import/transformers"]
 GOODPUT = ["analysis/goodput", "analysis/goodput/steps"]
 ANALYSIS = ["analysis/step", "analysis/collective_forms", "analysis/formulas"]
 
@@ -109,7 +112,7 @@ FILES = {
     "schedules/lowering": ["sim/network/places.h", "sim/collectives/collective.h"],
     "traces": ["analysis/studies/plot.h"],
     # They name what they simulate by files and names of the catalog, and see nothing else of proto.
-    "analysis/accuracy": ["proto/load_experiment.h", "proto/catalog/catalog.h",
+    "analysis/accuracy": ["proto/load_experiment.h", "proto/catalog/catalog.h", "proto/json_value.h",
                           "proto/catalog/measured_tables.h",
                           "proto/catalog/engine_releases.h",
                           "proto/catalog/serving_software.h"],

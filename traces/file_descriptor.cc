@@ -7,7 +7,8 @@
 namespace stepsim {
 namespace {
 
-// Someone may have made a pipe or a terminal that is shared with us one that does not block.
+// Another process that shares a pipe or a terminal may have set O_NONBLOCK on it. Then write()
+// fails with EAGAIN, and is tried again when there is room.
 void wait_until_writable(int descriptor) {
   pollfd waiting{.fd = descriptor, .events = POLLOUT, .revents = 0};
   poll(&waiting, 1, /*timeout, none=*/-1);

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "workload/compressed_attention.h"
 #include "workload/latent_attention.h"
 #include "workload/sparse_attention.h"
 
@@ -258,6 +259,11 @@ AttentionShape attention_shape(const Part& part, const BlockKind& kind) {
   const Shard& shard = part.shard;
   const ModelSpec& model = part.model;
   const std::int64_t s = shard.sequence_length;
+  if (model.compressed.output_groups > 0) {
+    return compressed_shape(part, kind, s / shard.context, s,
+                            pairs_in_documents(model, kind, s, shard.document_length) /
+                                static_cast<double>(shard.context));
+  }
   AttentionShape shape{.sequences = shard.sequences,
                        .heads = part.heads,
                        .kv_heads = part.kv_heads,
@@ -303,6 +309,7 @@ LayerOp attention_of_kind(const Part& part, const BlockKind& kind) {
 std::vector<LayerOp> attention_ops(const Part& part, const BlockKind& kind) {
   assert(kind.attends());
   const ModelSpec& model = part.model;
+  if (model.compressed.output_groups > 0) return compressed_attention_ops(part, kind);
   std::vector<LayerOp> ops = projections(part, kind);
   std::vector<OpName> sources = {ops.back().name};
   const bool is_bare = model.attention.query_rank > 0 && sources.front() == "qkv_projection";

@@ -6,6 +6,8 @@
 //
 //   S latent_projection, latent_norm | T query_up, key_value_up, rope, attention, out_projection
 //
+// Attention to compressed keys is in compressed_attention.h.
+//
 // A layer that shares the keys and values of an earlier one projects queries only. Their gradients
 // are added up where they were made: one more pass over them in the backward. Not modelled: the two
 // layers on different stages of a pipeline, and full recompute, under which their keys stay in

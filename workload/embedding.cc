@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "workload/hyper_connection.h"
+
 namespace stepsim {
 namespace {
 
@@ -86,6 +88,7 @@ Layer embedding_layer(const Part& part) {
   if (part.model.embedding.learned_positions > 0) layer.ops.push_back(position_embedding(part));
   if (part.model.norms.embedding) layer.ops.push_back(norm(part, "embedding_norm"));
   if (part.drops_out()) layer.ops.push_back(embedding_dropout(part));
+  if (part.model.hyper.streams > 0) layer.ops.push_back(copy_to_streams(part));
   if (part.model.embedding.of_layers > 0) {
     layer.ops.push_back(look_up_vectors(part));
     for (LayerOp& op : mix_vectors(part)) layer.ops.push_back(std::move(op));

@@ -420,7 +420,7 @@ TokenRouting token_routing(const Part& part) {
 std::vector<LayerOp> expert_branch(const Part& part) {
   const ExpertPart mine = expert_part(part);
   std::vector<LayerOp> ops;
-  ops.push_back(branch_norm(part, "mlp_norm"));
+  open_branch(part, "mlp_mapping", "mlp_norm", ops);
   add_shared_experts(part, ops);
   ops.push_back(router(part));
   if (part.model.experts.latent > 0) ops.push_back(latent_down(part));
@@ -449,7 +449,7 @@ std::vector<LayerOp> expert_branch(const Part& part) {
   ops.push_back(unpermute(part));
   if (part.model.experts.latent > 0) ops.push_back(latent_up(part));
   add_post_norm(part, "mlp_post_norm", ops);
-  ops.push_back(residual(part, "mlp_residual", false));
+  close_branch(part, "mlp_residual", false, ops);
   return ops;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "workload/embedding.h"
+#include "workload/hyper_connection.h"
 
 namespace stepsim {
 namespace {
@@ -143,6 +144,7 @@ Layer norm_to_loss(const Part& part, std::string name, bool own_table) {
   }
   Layer layer{.name = std::move(name), .ops = {}};
   if (part.model.head_projection) layer.ops = head_projection(part);
+  if (part.model.hyper.streams > 0) layer.ops.push_back(sum_of_streams(part));
   layer.ops.push_back(norm(part, "final_norm"));
   layer.ops.push_back(std::move(unembedding));
   layer.ops.push_back(cross_entropy(part));

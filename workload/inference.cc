@@ -11,6 +11,7 @@
 
 #include "workload/attention.h"
 #include "workload/chunked_scan.h"
+#include "workload/compressed_attention.h"
 #include "workload/context_pairs.h"
 #include "workload/head.h"
 #include "workload/kernels.h"
@@ -24,6 +25,7 @@ namespace stepsim {
 namespace {
 
 std::int64_t keys_and_values(const ModelSpec& own, std::int64_t kv_heads) {
+  if (own.compressed.output_groups > 0) return own.attention.head_dim;  // one vector
   return kv_heads * (own.attention.head_dim + (own.attention.values_are_keys ? 0 : own.v_dim()));
 }
 
@@ -81,7 +83,9 @@ class MixedTokens {
   std::vector<Kernel> attention(const RequestGroup& group, bool beside_prompts) const {
     std::vector<Kernel> kernels;
     if (group.generates) {
-      kernels.push_back(is_latent() ? over_latents(group) : over_cache(group, beside_prompts));
+      kernels.push_back(is_latent()     ? over_latents(group)
+                        : has_vectors() ? over_vectors(group)
+                                        : over_cache(group, beside_prompts));
       return kernels;
     }
     if (is_latent() && !is_sparse() && group.keys() > own_queries(group)) {
@@ -93,9 +97,11 @@ class MixedTokens {
   }
 
   std::vector<Kernel> index_scores(const RequestGroup& group) const {
-    return stepsim::index_scores(part_, group.sequences, group.queries, group.keys(),
-                                 pairs_of(model_, {.mixer = Mixer::kGlobal}, group.keys()) -
-                                     pairs_of(model_, {.mixer = Mixer::kGlobal}, group.cached));
+    const std::int64_t ratio = tokens_of_index_key(model_);
+    const double pairs = pairs_of(model_, {.mixer = Mixer::kGlobal}, group.keys()) -
+                         pairs_of(model_, {.mixer = Mixer::kGlobal}, group.cached);
+    return stepsim::index_scores(part_, group.sequences, group.queries,
+                                 part_of(group.keys(), ratio), pairs / static_cast<double>(ratio));
   }
 
   std::vector<Kernel> scan(const RequestGroup& group) const {
@@ -127,6 +133,7 @@ class MixedTokens {
   const ModelSpec& own() const { return part_.model; }
   bool is_latent() const { return own().latent.kv_rank > 0; }
   bool is_sparse() const { return kind_.mixer == Mixer::kSparse; }
+  bool has_vectors() const { return own().compressed.output_groups > 0; }
   DataType type() const { return part_.shard.types.activations; }
 
   // Returns the keys that a query of a sparse layer looks at, at most.
@@ -159,6 +166,26 @@ class MixedTokens {
                              .v_dim = own().v_dim()});
   }
 
+  // One vector of a token, or of several, for all heads: the window's and the compressed ones.
+  Kernel over_vectors(const RequestGroup& group) const {
+    return latent_decode(
+        "attention", {.type = type(), .stored = cache_},
+        {.sequences = own_sequences(group),
+         .heads = own_heads(),
+         .queries = group.queries,
+         .keys = std::min(group.keys(), own().attention.window) + read_compressed(group),
+         .latent_dim = own().attention.head_dim,
+         .rope_dim = 0});
+  }
+
+  // Returns the compressed keys that a query looks at, at most.
+  std::int64_t read_compressed(const RequestGroup& group) const {
+    const std::int64_t ratio = compression_of(own(), kind_);
+    if (ratio == 0) return 0;
+    const std::int64_t keys = group.keys() / ratio;
+    return kind_.mixer == Mixer::kCompressed ? std::min(keys, own().indexer.top_k) : keys;
+  }
+
   Kernel over_latents(const RequestGroup& group) const {
     return latent_decode("attention", {.type = type(), .stored = cache_},
                          {.sequences = own_sequences(group),
@@ -174,14 +201,22 @@ class MixedTokens {
     shape.sequences = group.sequences;
     shape.queries = own_queries(group);
     shape.keys = group.keys();
-    if (kind_.mixer == Mixer::kLocal) {
+    if (kind_.mixer == Mixer::kLocal || kind_.is_compressed()) {
       shape.keys = std::min(shape.keys, own().attention.window + group.queries);
+    }
+    if (const std::int64_t ratio = compression_of(own(), kind_); ratio > 0) {
+      shape.keys += group.keys() / ratio;
     }
     shape.pairs =
         scored_pairs(model_, kind_, group) / static_cast<double>(part_.shard.prompt.parts);
     Kernel kernel = attention_forward("attention", type(), shape);
     if (is_sparse()) {
       kernel.read += gathered_size(part_, static_cast<double>(group.sequences) * shape.pairs);
+    }
+    if (kind_.mixer == Mixer::kCompressed) {
+      const double chosen = compressed_pairs(model_, kind_, group.keys()) -
+                            compressed_pairs(model_, kind_, group.cached);
+      kernel.read += gathered_size(part_, static_cast<double>(group.sequences) * chosen);
     }
     return kernel;
   }
@@ -442,6 +477,9 @@ class PassLayers {
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       layers.blocks[i] = block(std::move(layers.blocks[i]), kinds[i]);
     }
+    for (Layer* part : {&layers.vision.entry, &layers.vision.block, &layers.vision.projector}) {
+      *part = forward_only(std::move(*part));
+    }
     layers.embedding = forward_only(std::move(layers.embedding));
     layers.head = head();
     layers.prediction.clear();
@@ -585,8 +623,15 @@ Bytes cache_size(const ModelSpec& model, const BlockKind& kind, std::int64_t ten
   if (kind.mixer == Mixer::kSparse && !kind.shares) {
     size += Bytes(tokens * own.indexer.head_dim);  // in fp8
   }
+  if (const std::int64_t ratio = compression_of(own, kind); ratio > 0) {
+    const bool has_indexer = kind.mixer == Mixer::kCompressed;
+    size += bytes_of(tokens * own.attention.head_dim, type) / ratio +
+            Bytes((has_indexer ? tokens * own.indexer.head_dim : 0) / ratio);
+  }
   if (!kind.attends() || (kind.shares && kind.mixer != Mixer::kSparse)) return size;
-  if (kind.mixer == Mixer::kLocal) tokens = std::min(tokens, own.attention.window);
+  if (kind.mixer == Mixer::kLocal || kind.is_compressed()) {
+    tokens = std::min(tokens, own.attention.window);
+  }
   const std::int64_t width =
       own.latent.kv_rank > 0
           ? own.latent.kv_rank + own.latent.rope_dim

@@ -48,6 +48,9 @@
 // tokens of norms, router and residuals, each chip sends its own ones there, and the experts' op
 // has those of all replicas.
 //
+// Attention to compressed keys reads a window and compressed keys of the cache, with the kernel of
+// latents. Tokens that have not filled a compressed key yet are few and are not counted.
+//
 // Nothing is kept for a backward. Not modelled: sequences of unequal length in a group (give the
 // mean), modules of multi-token prediction (a draft is a pass of its own), pages of the cache.
 

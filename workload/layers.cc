@@ -15,14 +15,15 @@
 #include "workload/mlp.h"
 #include "workload/mlp_stack.h"
 #include "workload/prediction.h"
+#include "workload/vision.h"
 
 namespace stepsim {
 namespace {
 
 std::string_view word_for(Mixer mixer) {
   constexpr std::array<std::string_view, kMixers> kWords = {
-      "mlp ",    "global ",  "local ",   "state ", "state and attention ",
-      "sparse ", "encoder ", "decoder ", "shared "};
+      "mlp ",     "global ",  "local ",  "state ",      "state and attention ", "sparse ",
+      "encoder ", "decoder ", "shared ", "compressed ", "heavily compressed "};
   return kWords[static_cast<std::size_t>(mixer)];
 }
 
@@ -107,6 +108,21 @@ const Kernel* weights_matmul(const LayerOp& op) {
   return found == op.forward.rend() ? nullptr : &*found;
 }
 
+std::vector<WeightMatrix> matrices_of(const Layer& layer) {
+  std::vector<WeightMatrix> matrices;
+  for (const LayerOp& op : layer.ops) {
+    const Kernel* const kernel = weights_matmul(op);
+    if (kernel == nullptr || op.name.role() == OpRole::kHead) continue;
+    const std::int64_t count = op.parameters.own / (kernel->n * kernel->k);
+    if (count == 0) continue;  // another layer owns them, or they are frozen
+    matrices.push_back({.rows = kernel->n,
+                        .columns = kernel->k,
+                        .count = count,
+                        .routed = op.region == Region::kExpert});
+  }
+  return matrices;
+}
+
 std::int64_t Layer::parameters() const {
   return sum_of(ops, &OpParameters::own);
 }
@@ -151,7 +167,8 @@ Bytes handed_on(const ModelSpec& model, const ModelLayers& layers, const Shard& 
                 std::int64_t layer) {
   if (model.kind == ModelKind::kMlpStack) return Bytes(0);
   const Part part = part_of_model(model, shard);
-  const std::int64_t tokens = layers.boundary.value() / part.size(model.hidden).value();
+  const std::int64_t tokens =
+      layers.boundary.value() / (model.residual_streams() * part.size(model.hidden).value());
   const std::int64_t own_tokens = part.gathers() ? tokens / shard.tensor : tokens;
   Bytes bytes = part.size(own_tokens * model.embedding.of_layers * (model.layers - layer));
   if (model.mixer_pattern.empty()) return bytes;
@@ -183,9 +200,10 @@ ModelLayers build_layers(const ModelSpec& model, const Shard& shard) {
   if (model.kind == ModelKind::kMlpStack) return build_mlp_stack(model, shard);
   const Part part = part_of_model(model, shard);
   ModelLayers layers{
+      .vision = shard.picture_tokens > 0 ? vision_layers(model, shard) : VisionLayers{},
       .embedding = embedding_layer(part),
       .head = head_layer(part),
-      .boundary = part.stream(),
+      .boundary = model.residual_streams() * part.stream(),
       .tensor_boundary = part.tokens * part.hidden() * size_of(shard.types.communication)};
   const std::vector<BlockKind> kinds = kinds_of(model);
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
@@ -196,7 +214,7 @@ ModelLayers build_layers(const ModelSpec& model, const Shard& shard) {
     layers.blocks.push_back(block_layer(model, shard, kind, name_of(kind, kinds)));
   }
   const auto prediction_kind = std::ranges::find(kinds, prediction_kind_of(model)) - kinds.begin();
-  for (std::int64_t module = 0; module < model.prediction_modules; ++module) {
+  for (std::int64_t module = 0; module < model.prediction.modules; ++module) {
     layers.prediction.push_back({.entry = prediction_entry_layer(part),
                                  .kind_of_block = static_cast<std::uint32_t>(prediction_kind),
                                  .head = prediction_head_layer(part)});

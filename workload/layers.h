@@ -111,7 +111,9 @@ struct Shard {
   // Tensor ranks that divide the model's width; the others divide the features. Above 1 the weights
   // are two-dimensional, and the S region's features are divided, not its tokens.
   std::int64_t tensor_width = 1;
-  std::int64_t context = 1;  // tokens of each sequence are divided by this, everywhere
+  std::int64_t context = 1;         // tokens of each sequence are divided by this, everywhere
+  std::int64_t pictures = 0;        // of a micro-batch, on this chip
+  std::int64_t picture_tokens = 0;  // of each; 0: the vision part isn't there
   HeldExperts experts{};
   DataTypes types{};
   KernelChoices kernels{};
@@ -236,6 +238,17 @@ inline bool is_tensor(const LayerOp& op) {
 // activations only. An op has one at most; grouped, for all experts of the chip.
 const Kernel* weights_matmul(const LayerOp& op);
 
+// WeightMatrix is a trained matrix of weights on this chip, of which a layer has `count`.
+struct WeightMatrix {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t count = 1;
+  bool routed = false;  // of routed experts
+
+  std::int64_t values() const { return rows * columns * count; }
+  friend bool operator==(const WeightMatrix&, const WeightMatrix&) = default;
+};
+
 // Sizes that a layer with experts sends where its regions change, S -> E (dispatch) and E -> S
 // (combine). The backward pass sends the same sizes the other way. All-to-all buffers of a chip are
 // tokens x copies x bytes; `expert_tensor` chips that share an expert gather each other's.
@@ -269,7 +282,16 @@ struct PredictionModule {
   Layer head;  // uses the model's own unembedding
 };
 
+// The vision part (vision.h), before the embedding: blocks are alike.
+struct VisionLayers {
+  Layer entry{};
+  Layer block{};
+  std::int64_t blocks = 0;  // 0: the model has none
+  Layer projector{};
+};
+
 struct ModelLayers {
+  VisionLayers vision{};
   Layer embedding;                             // no ops if the model has none
   std::vector<Layer> blocks{};                 // one of each kind, in order of appearance
   std::vector<std::uint32_t> kind_of_block{};  // for each layer of the model: index in `blocks`
@@ -286,6 +308,10 @@ struct ModelLayers {
     return blocks[kind_of_block[static_cast<std::size_t>(layer)]];
   }
 };
+
+// Returns the matrices by which the layer multiplies, as software holds them: those that one matmul
+// here stands for are one, each expert has its own. Tables and the head are none of them.
+std::vector<WeightMatrix> matrices_of(const Layer& layer);
 
 // Returns what goes over the boundary of two pipeline stages before layer `layer`, on one chip,
 // besides the stream: keys and values, an encoder's result, choices of tokens and vectors of layers

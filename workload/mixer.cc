@@ -7,6 +7,7 @@
 #include "workload/attention.h"
 #include "workload/chunked_scan.h"
 #include "workload/cross_attention.h"
+#include "workload/hyper_connection.h"
 #include "workload/shared_block.h"
 #include "workload/sparse_attention.h"
 #include "workload/state_mixer.h"
@@ -26,6 +27,10 @@ void add_beside(const Part& part, std::vector<LayerOp> states, std::vector<Layer
   append(std::move(states), ops);
 }
 
+bool has_indexer(const BlockKind& kind) {
+  return kind.mixer == Mixer::kCompressed || (kind.mixer == Mixer::kSparse && !kind.shares);
+}
+
 // The MLP's own norm, beside attention's. It reads the same, which that one keeps.
 LayerOp second_norm(const Part& part) {
   LayerOp op = norm(part, "mlp_norm");
@@ -42,7 +47,7 @@ std::vector<LayerOp> mixer_branch(const Part& part, const BlockKind& kind) {
   if (kind.mixer == Mixer::kShared) append(shared_block(part, kind), ops);
   const bool begins_with_attention = kind.attends() && kind.mixer != Mixer::kShared;
   const OpName own_norm = begins_with_attention ? OpName("attention_norm") : OpName("mixer_norm");
-  ops.push_back(branch_norm(part, model.parallel_branches ? OpName("norm") : own_norm));
+  open_branch(part, "attention_mapping", model.parallel_branches ? OpName("norm") : own_norm, ops);
   if (model.norms.parallel) ops.push_back(second_norm(part));
   if (begins_with_attention) append(attention_ops(part, kind), ops);
   if (kind.mixer == Mixer::kBoth) {
@@ -54,12 +59,12 @@ std::vector<LayerOp> mixer_branch(const Part& part, const BlockKind& kind) {
   if (begins_with_attention) {
     add_post_norm(part, "attention_post_norm", ops);
     const bool state_bias = kind.has_state() && model.state.bias;
-    ops.push_back(residual(part, "attention_residual", model.attention.bias || state_bias));
+    close_branch(part, "attention_residual", model.attention.bias || state_bias, ops);
     if (model.attention.bias && state_bias)
       ops.back().parameters.own += part.own_width();  // one each
   } else {
     add_post_norm(part, "mixer_post_norm", ops);
-    ops.push_back(residual(part, "mixer_residual", model.state.bias));
+    close_branch(part, "mixer_residual", model.state.bias, ops);
   }
   if (kind.mixer == Mixer::kCross) append(cross_attention_branch(part), ops);
   return ops;
@@ -71,14 +76,15 @@ double mixing_flops(const ModelSpec& model, const BlockKind& kind, const MixedSe
   if (kind.attends()) {
     const ModelSpec own = as_in(model, kind);
     const bool absorbed = kind.mixer == Mixer::kSparse && own.latent.kv_rank > 0;
-    const std::int64_t width =
-        absorbed ? 2 * own.latent.kv_rank + own.latent.rope_dim : own.qk_dim() + own.v_dim();
+    const std::int64_t width = own.compressed.output_groups > 0 ? 2 * own.attention.head_dim
+                               : absorbed ? 2 * own.latent.kv_rank + own.latent.rope_dim
+                                          : own.qk_dim() + own.v_dim();
     double pairs = sequence.masked ? pairs_of(model, kind, length, true)
                                    : pairs_in_documents(model, kind, length, sequence.document);
     if (kind.mixer == Mixer::kCross) pairs += attention_pairs(length, false, 0);
     flops += 2 * pairs * static_cast<double>(own.attention.heads * width);
   }
-  if (kind.mixer == Mixer::kSparse && !kind.shares) flops += index_flops(model.indexer, length, 0);
+  if (has_indexer(kind)) flops += index_flops(model, length, 0);
   if (kind.has_state()) flops += recurrence_flops(model.state, length);
   return flops;
 }
@@ -87,9 +93,9 @@ double mixing_training_flops(const ModelSpec& model, const BlockKind& kind,
                              const MixedSequence& sequence) {
   const std::int64_t length = sequence.length;
   const double forward = mixing_flops(model, kind, sequence);
-  if (kind.mixer != Mixer::kSparse || kind.shares) return 3 * forward;
-  const double backward = index_flops(model.indexer, length, model.indexer.top_k);
-  return 3 * forward - 2 * (index_flops(model.indexer, length, 0) - backward);
+  if (!has_indexer(kind)) return 3 * forward;
+  const double backward = index_flops(model, length, model.indexer.top_k);
+  return 3 * forward - 2 * (index_flops(model, length, 0) - backward);
 }
 
 }  // namespace stepsim

@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "workload/hyper_connection.h"
+
 namespace stepsim {
 
 LayerOp mlp_activation(const Part& part, OpName name, Region region, std::int64_t rows,
@@ -47,7 +49,7 @@ LayerOp mlp_activation(const Part& part, OpName name, Region region, std::int64_
 std::vector<LayerOp> mlp_branch(const Part& part) {
   const ModelSpec& model = part.model;
   std::vector<LayerOp> ops;
-  if (!model.parallel_branches) ops.push_back(branch_norm(part, "mlp_norm"));
+  if (!model.parallel_branches) open_branch(part, "mlp_mapping", "mlp_norm", ops);
   ops.push_back(project_gathered(
       part, {.name = model.mlp.gated ? OpName("gate_up_projection") : OpName("up_projection"),
              .inputs = part.hidden(),
@@ -71,8 +73,8 @@ std::vector<LayerOp> mlp_branch(const Part& part) {
   if (model.parallel_branches) share_result(part, down);
   ops.push_back(std::move(down));
   add_post_norm(part, "mlp_post_norm", ops);
-  ops.push_back(residual(part, "mlp_residual",
-                         model.mlp.bias || (model.parallel_branches && model.attention.bias)));
+  close_branch(part, "mlp_residual",
+               model.mlp.bias || (model.parallel_branches && model.attention.bias), ops);
   if (model.parallel_branches && model.mlp.bias && model.attention.bias) {
     ops.back().parameters.own += part.own_width();  // one bias for each branch
   }

@@ -47,7 +47,7 @@ std::vector<Problem> check_mlp_stack(const ModelSpec& model) {
   absent("window", model.attention.window);
   absent("latent.kv_rank", model.latent.kv_rank);
   absent("experts.routed", model.experts.routed);
-  absent("prediction_modules", model.prediction_modules);
+  absent("prediction_modules", model.prediction.modules);
   return problems;
 }
 

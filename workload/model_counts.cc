@@ -7,6 +7,7 @@
 #include "workload/layers.h"
 #include "workload/mixer.h"
 #include "workload/mlp_stack.h"
+#include "workload/vision.h"
 
 namespace stepsim {
 namespace {
@@ -87,8 +88,40 @@ std::int64_t expert_parameter_count(const ModelSpec& model) {
 }
 
 std::int64_t prediction_parameter_count(const ModelSpec& model) {
-  if (model.prediction_modules == 0) return 0;
+  if (model.prediction.modules == 0) return 0;
   return over_predictions(whole_layers(model), all_parameters);
+}
+
+std::int64_t matrix_parameter_count(const ModelSpec& model) {
+  if (model.kind == ModelKind::kMlpStack) return mlp_stack_parameters(model);
+  const CountOfLayer count = [](const Layer& layer) {
+    std::int64_t sum = 0;
+    for (const WeightMatrix& matrix : matrices_of(layer)) sum += matrix.values();
+    return sum;
+  };
+  const ModelLayers layers = whole_layers(model);
+  return over_model(layers, count) + over_predictions(layers, count);
+}
+
+std::int64_t vision_parameter_count(const ModelSpec& model) {
+  if (model.vision.layers == 0) return 0;
+  const VisionLayers vision = vision_layers(model, {.sequence_length = 1});
+  return vision.entry.parameters() + vision.blocks * vision.block.parameters() +
+         vision.projector.parameters();
+}
+
+VisionFlops vision_flops(const ModelSpec& model, std::int64_t patches) {
+  if (model.vision.layers == 0) return {};
+  const VisionLayers vision = vision_layers(model, {.sequence_length = 1});
+  const CountOfLayer weights = matmul_parameters(model);
+  const double rows = 2 * static_cast<double>(patches);
+  const ModelSpec encoder = vision_encoder(model.vision);
+  const double mixing = mixing_flops(encoder, kind_of(encoder, 0), {.length = patches});
+  return {.encoder = rows * static_cast<double>(weights(vision.entry)) +
+                     static_cast<double>(vision.blocks) *
+                         (rows * static_cast<double>(weights(vision.block)) + mixing),
+          .projectors = rows / static_cast<double>(model.vision.merged()) *
+                        static_cast<double>(weights(vision.projector))};
 }
 
 std::int64_t matmul_parameter_count(const ModelSpec& model) {
@@ -136,7 +169,7 @@ double model_flops(const ModelSpec& model, std::int64_t sequences, std::int64_t 
     for (std::int64_t layer = 0; layer < model.layers; ++layer) {
       mixing += of_kind(kind_of(model, layer));
     }
-    mixing += static_cast<double>(model.prediction_modules) * of_kind(prediction_kind_of(model));
+    mixing += static_cast<double>(model.prediction.modules) * of_kind(prediction_kind_of(model));
   }
   const double tokens = static_cast<double>(sequences) * static_cast<double>(sequence_length);
   return 6 * tokens * static_cast<double>(matmul_parameter_count(model)) +

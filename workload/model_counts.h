@@ -25,6 +25,21 @@ std::int64_t expert_parameter_count(const ModelSpec& model);
 // tables.
 std::int64_t prediction_parameter_count(const ModelSpec& model);
 
+// Returns those of parameter_count() and of the modules of prediction that belong to matrices,
+// which an optimizer may treat apart: not tables, the head, norms and biases.
+std::int64_t matrix_parameter_count(const ModelSpec& model);
+
+// Returns the additional parameters of the vision part, with its projectors.
+std::int64_t vision_parameter_count(const ModelSpec& model);
+
+// Returns the model FLOPs of a vision part's forward over the `patches` of a picture: of its
+// encoder, and of its projectors.
+struct VisionFlops {
+  double encoder = 0;
+  double projectors = 0;
+};
+VisionFlops vision_flops(const ModelSpec& model, std::int64_t patches);
+
 // Returns the parameters that take part in a matmul for each token: projections, router, MLP, the
 // experts that a token visits, and unembedding (tied or not). Embedding look-up, norms and biases
 // do not count. It includes the modules of multi-token prediction, each of which uses the

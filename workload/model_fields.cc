@@ -69,6 +69,65 @@ FieldTable<IndexerSpec> make_indexer_fields() {
   return table;
 }
 
+FieldTable<CompressedSpec> make_compressed_fields() {
+  using Compressed = CompressedSpec;
+  FieldTable<Compressed> table("Compressed");
+  table.add("ratio", &Compressed::ratio, sizes_or_none(),
+            {.help = "Tokens that a key of layers C stands for, of which the indexer chooses.",
+             .rules = "At least 2 with layers C."});
+  table.add("heavy_ratio", &Compressed::heavy_ratio, sizes_or_none(),
+            {.help = "Tokens that a key of layers H stands for, of which all are scored.",
+             .rules = "At least 2 with layers H."});
+  table.add("rope_dim", &Compressed::rope_dim, sizes_or_none(),
+            {.help = "Width of the rotated part of a head, in queries, keys and results."});
+  table.add("output_groups", &Compressed::output_groups, sizes_or_none(),
+            {.help = "Groups of heads whose results go through a narrow vector each. 0: no "
+                     "attention to compressed keys.",
+             .rules = "Divides heads."});
+  table.add("output_rank", &Compressed::output_rank, sizes_or_none(),
+            {.help = "Width of such a vector."});
+  return table;
+}
+
+FieldTable<HyperSpec> make_hyper_fields() {
+  constexpr double kMostStreams = 64;
+  constexpr double kMostIterations = 1024;
+  FieldTable<HyperSpec> table("Hyper");
+  table.add("streams", &HyperSpec::streams, Limits::between(0, kMostStreams),
+            {.help = "Residual streams, which branches mix into their input and their result "
+                     "into them. 0: one, which branches add to."});
+  table.add("sinkhorn_iterations", &HyperSpec::sinkhorn_iterations,
+            Limits::between(0, kMostIterations),
+            {.help = "Times that rows and columns of the mixing matrix are scaled to a sum of "
+                     "one (mHC). 0: never."});
+  return table;
+}
+
+FieldTable<VisionSpec> make_vision_fields() {
+  using Vision = VisionSpec;
+  constexpr double kMostPixels = 4096;  // of a patch's side
+  constexpr double kMostAtATime = 64;
+  FieldTable<Vision> table("Vision");
+  table.add("layers", &Vision::layers, Limits::between(0, kMostLayers),
+            {.help = "Blocks of the encoder. 0: the model has no vision part."});
+  table.add("hidden", &Vision::hidden, sizes_or_none(), {.help = "Width of its stream."});
+  table.add("heads", &Vision::heads, sizes_or_none(),
+            {.help = "Heads of its attention.", .rules = "Divides hidden."});
+  table.add("intermediate", &Vision::intermediate, sizes_or_none(), {.help = "Width of its MLP."});
+  table.add("patch", &Vision::patch, Limits::between(0, kMostPixels),
+            {.help = "Pixels along a side of a patch; a pixel has three colours."});
+  table.add("frames", &Vision::frames, Limits::between(1, kMostAtATime),
+            {.help = "Pictures of a film that a patch reaches over; a lone one is repeated."});
+  table.add("merge", &Vision::merge, Limits::between(1, kMostAtATime),
+            {.help = "Patches along a side of a token."});
+  table.add("positions", &Vision::positions, sizes_or_none(),
+            {.help = "Rows of a learned embedding of positions."});
+  table.add("projectors", &Vision::projectors, Limits::between(1, kMostAtATime),
+            {.help = "Projectors into the text's width: one, and one for each earlier layer whose "
+                     "result goes to the text, too."});
+  return table;
+}
+
 FieldTable<SharedSpec> make_shared_fields() {
   FieldTable<SharedSpec> table("Shared");
   table.add("blocks", &SharedSpec::blocks, sizes_or_none(),
@@ -201,8 +260,15 @@ void add_shape(FieldTable<ModelSpec>& table) {
       "layer_embedding", &Model::embedding, &EmbeddingSpec::of_layers, sizes_or_none(),
       {.help = "Width of vectors that each layer looks up for itself and adds to the stream "
                "(Gemma 4 E2B). 0: none."});
-  table.add("prediction_modules", &Model::prediction_modules, Limits::between(0, kMostModules),
-            {.help = "Modules of multi-token prediction behind the last layer (DeepSeek-V3)."});
+  table.add_inner(
+      "prediction_modules", &Model::prediction, &PredictionSpec::modules,
+      Limits::between(0, kMostModules),
+      {.help = "Modules of multi-token prediction behind the last layer (DeepSeek-V3)."});
+  table.add_inner(
+      "prediction_block", &Model::prediction, &PredictionSpec::block,
+      {.help = "The block of such a module: a letter of mixer_pattern and one of mlp_pattern, as "
+               "LE. Empty: as the last layer's.",
+       .rules = "Needs prediction_modules."});
 }
 
 void add_blocks(FieldTable<ModelSpec>& table) {
@@ -250,6 +316,9 @@ void add_attention(FieldTable<ModelSpec>& table) {
   static const FieldTable<StateSpec> kState = make_state_fields();
   static const FieldTable<SharedSpec> kShared = make_shared_fields();
   static const FieldTable<IndexerSpec> kIndexer = make_indexer_fields();
+  static const FieldTable<CompressedSpec> kCompressed = make_compressed_fields();
+  static const FieldTable<HyperSpec> kHyper = make_hyper_fields();
+  static const FieldTable<VisionSpec> kVision = make_vision_fields();
   static const FieldTable<ExpertSpec> kExperts = make_expert_fields();
   table.theme("Attention and experts");
   table.add_inner(
@@ -286,12 +355,15 @@ void add_attention(FieldTable<ModelSpec>& table) {
            "How each layer mixes tokens: a letter a layer, repeated over the model, as "
            "in LLLLLG. G: global attention; L: local, with the window; S: a state; B: "
            "global attention and a state side by side; I: sparse attention with an "
-           "indexer; N: attention that is not causal, of an encoder; X: its decoder, with "
+           "indexer; C: the window and compressed keys that an indexer chooses; H: the window "
+           "and all compressed keys; N: attention that is not causal, of an encoder; X: its "
+           "decoder, with "
            "cross attention to the last layer N; Z: a block of shared weights, then a state; -: "
            "not at all. A small g or l reads the "
            "keys and values of an earlier layer of its kind, a small i the choice of an "
            "earlier indexer. Empty: all local if there is a window, otherwise global.",
-       .rules = "L needs window; S, B and Z need state; I needs indexer; Z needs shared."});
+       .rules = "L needs window; S, B and Z need state; I and C need indexer; C and H need "
+                "compressed; Z needs shared."});
   table.add("mlp_pattern", &Model::mlp_pattern,
             {.help = "What follows in each layer, the same way. D: a dense MLP; E: experts; -: "
                      "nothing. Empty: as experts.first_dense and experts.every say.",
@@ -312,8 +384,18 @@ void add_attention(FieldTable<ModelSpec>& table) {
       {.help = "A state that runs along the tokens in place of attention, in layers S and B "
                "of mixer_pattern."});
   table.group("indexer", &Model::indexer, kIndexer,
-              {.help = "The indexer of sparse attention (DeepSeek-V3.2), in layers I of "
+              {.help = "The indexer of sparse attention (DeepSeek-V3.2), in layers I and C of "
                        "mixer_pattern."});
+  table.group("compressed", &Model::compressed, kCompressed,
+              {.help = "Attention to compressed keys (DeepSeek-V4): a token has one vector, key "
+                       "and value of all heads, and results go out through narrow vectors. Every "
+                       "layer of such a model has it."});
+  table.group("hyper", &Model::hyper, kHyper,
+              {.help = "Hyper-connections (arXiv 2512.24880): the residual is several streams."});
+  table.group("vision", &Model::vision, kVision,
+              {.help = "The part that makes tokens of pictures: a vision transformer whose blocks "
+                       "have layer norms, biases and an MLP without a gate, and a projector of two "
+                       "matrices. A plan says by vision_tokens how many it makes."});
   table.group("shared", &Model::shared, kShared,
               {.help = "Blocks of attention and MLP whose weights the layers Z of mixer_pattern "
                        "share (Zamba 2)."});

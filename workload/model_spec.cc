@@ -50,8 +50,9 @@ void check_letters(const std::string& field, const std::string& pattern, std::st
 void check_mixers(const ModelSpec& model, Rules& rules) {
   const std::string& pattern = model.mixer_pattern;
   check_letters(
-      "mixer_pattern", pattern, "GLSBINXZgli-",
-      "G (global attention), L (local), S (a state), B (both), I (sparse), N (not causal), "
+      "mixer_pattern", pattern, "GLSBICHNXZgli-",
+      "G (global attention), L (local), S (a state), B (both), I (sparse), C (compressed and "
+      "chosen), H (compressed), N (not causal), "
       "X (with cross attention), Z (shared weights, then a state) or - (nothing), g and l (with "
       "the keys of an earlier "
       "layer), i (with its choice)",
@@ -77,9 +78,11 @@ void check_mixers(const ModelSpec& model, Rules& rules) {
       "has layers Z, so latent, query_rank and parallel_branches must be left out");
   rules.require(!has_letter(pattern, "Ii") || model.indexer.heads != 0, "mixer_pattern",
                 "has sparse layers, but indexer.heads is 0");
-  rules.require(model.indexer.heads == 0 || has_letter(pattern, "I"), "indexer.heads",
+  rules.require(!has_letter(pattern, "C") || model.indexer.heads != 0, "mixer_pattern",
+                "has layers C, but indexer.heads is 0");
+  rules.require(model.indexer.heads == 0 || has_letter(pattern, "IC"), "indexer.heads",
                 "is " + std::to_string(model.indexer.heads) +
-                    ", but mixer_pattern gives no layer an indexer (I)");
+                    ", but mixer_pattern gives no layer an indexer (I or C)");
   rules.require(!has_letter(pattern, "NX") || model.attention.causal, "mixer_pattern",
                 "has layers N or X, so causal must be true: it is said of the decoder");
   for (const auto& [shared, own] :
@@ -140,6 +143,104 @@ void check_indexer(const IndexerSpec& indexer, Rules& rules) {
   }
   rules.at_least("indexer.head_dim", 1, indexer.head_dim);
   rules.at_least("indexer.top_k", 1, indexer.top_k);
+}
+
+// Checks attention to compressed keys, which all layers of a model have or none.
+void check_compressed(const ModelSpec& model, Rules& rules) {
+  const CompressedSpec& compressed = model.compressed;
+  const bool has_layers = has_letter(model.mixer_pattern, "CH");
+  if (compressed.output_groups == 0) {
+    rules.require(compressed == CompressedSpec{}, "compressed.output_groups",
+                  "must be at least 1 where other fields of compressed are given, is 0");
+    rules.require(!has_layers, "mixer_pattern",
+                  "has layers C or H, but compressed.output_groups is 0");
+    return;
+  }
+  const AttentionSpec& attention = model.attention;
+  rules.require(model.mixer_pattern.find_first_not_of("CHL") == std::string::npos && has_layers,
+                "mixer_pattern", "must have layers C or H, and otherwise L, with compressed");
+  if (has_letter(model.mixer_pattern, "C")) rules.at_least("compressed.ratio", 2, compressed.ratio);
+  if (has_letter(model.mixer_pattern, "H"))
+    rules.at_least("compressed.heavy_ratio", 2, compressed.heavy_ratio);
+  rules.at_least("compressed.output_rank", 1, compressed.output_rank);
+  rules.at_least("window", 1, attention.window);
+  rules.at_least("query_rank", 1, attention.query_rank);
+  rules.require(attention.heads % compressed.output_groups == 0, "compressed.output_groups",
+                "must divide heads (" + std::to_string(attention.heads) + "), is " +
+                    std::to_string(compressed.output_groups));
+  rules.require(attention.kv_heads == 1, "kv_heads",
+                "must be 1 with compressed, whose vector of a token is for all heads, is " +
+                    std::to_string(attention.kv_heads));
+  rules.require(compressed.rope_dim <= attention.head_dim, "compressed.rope_dim",
+                "must be at most head_dim (" + std::to_string(attention.head_dim) + "), is " +
+                    std::to_string(compressed.rope_dim));
+  rules.require(model.latent == LatentSpec{} && model.local == LocalSpec{} &&
+                    attention.value_dim == 0 && attention.gate == AttentionGate::kNone &&
+                    !attention.qk_norm && !attention.qk_norm_whole && attention.causal &&
+                    attention.window_kind == WindowKind::kSliding && !attention.bias &&
+                    !attention.qkv_bias && !model.parallel_branches,
+                "compressed",
+                "goes with causal attention and a sliding window; without latent, local, "
+                "value_dim, gates, biases, norms of queries and keys and parallel_branches");
+}
+
+void check_hyper(const ModelSpec& model, Rules& rules) {
+  rules.require(model.hyper.streams != 0 || model.hyper == HyperSpec{}, "hyper.streams",
+                "must be at least 2 where other fields of hyper are given, is 0");
+  if (model.hyper.streams == 0) return;
+  rules.at_least("hyper.streams", 2, model.hyper.streams);
+  rules.require(model.norms.pre && !model.norms.post && !model.parallel_branches &&
+                    model.embedding.of_layers == 0 && !has_letter(model.mixer_pattern, "NXZ"),
+                "hyper",
+                "goes with pre_norms alone, and without parallel_branches, "
+                "layer_embedding and layers N, X and Z");
+}
+
+bool is_one_of(std::string_view letters, char letter) {
+  return letters.find(letter) != std::string_view::npos;
+}
+
+void check_vision(const VisionSpec& vision, Rules& rules) {
+  if (vision.layers == 0) {
+    rules.require(vision == VisionSpec{}, "vision.layers",
+                  "must be at least 1 where other fields of vision are given, is 0");
+    return;
+  }
+  for (const auto& [field, value] :
+       {std::pair{"vision.hidden", vision.hidden}, std::pair{"vision.heads", vision.heads},
+        std::pair{"vision.intermediate", vision.intermediate},
+        std::pair{"vision.patch", vision.patch}}) {
+    rules.at_least(field, 1, value);
+  }
+  rules.require(vision.heads < 1 || vision.hidden % vision.heads == 0, "vision.heads",
+                "must divide vision.hidden (" + std::to_string(vision.hidden) + "), is " +
+                    std::to_string(vision.heads));
+}
+
+// Checks the block of prediction's modules.
+void check_prediction(const ModelSpec& model, Rules& rules) {
+  const std::string& block = model.prediction.block;
+  if (block.empty()) return;
+  rules.require(model.prediction.modules > 0, "prediction_block",
+                "is given, but prediction_modules is 0");
+  const bool fine = block.size() == 2 && is_one_of("GLSBICH-", block[0]) &&
+                    is_one_of("DE-", block[1]) && block != "--";
+  rules.require(fine, "prediction_block",
+                "must be a letter of mixer_pattern that reads no other layer and one of "
+                "mlp_pattern, as LE, is \"" +
+                    block + "\"");
+  if (!fine) return;
+  const auto needs = [&](std::string_view letters, bool has, const char* what) {
+    rules.require(!is_one_of(letters, block[0]) || has, "prediction_block",
+                  "is " + block + ", but the model has no " + what);
+  };
+  needs("L", model.attention.window > 0, "window");
+  needs("SB", model.state.heads > 0, "state");
+  needs("IC", model.indexer.heads > 0, "indexer");
+  needs("CH", model.compressed.output_groups > 0, "compressed keys");
+  needs("GSBI-", model.compressed.output_groups == 0, "such layers with compressed keys");
+  rules.require(block[1] != 'E' || model.experts.routed > 0, "prediction_block",
+                "is " + block + ", but the model has no experts");
 }
 
 void check_state(const StateSpec& state, Rules& rules) {
@@ -295,6 +396,10 @@ Mixer mixer_of(char letter) {
     case 'I':
     case 'i':
       return Mixer::kSparse;
+    case 'C':
+      return Mixer::kCompressed;
+    case 'H':
+      return Mixer::kHeavy;
     case 'N':
       return Mixer::kTwoSided;
     case 'X':
@@ -306,6 +411,10 @@ Mixer mixer_of(char letter) {
     default:
       return Mixer::kGlobal;
   }
+}
+
+MlpKind mlp_of(char letter) {
+  return letter == 'E' ? MlpKind::kExperts : letter == '-' ? MlpKind::kNone : MlpKind::kDense;
 }
 
 // Returns the pairs of causal attention in chunks, the last of which may be shorter.
@@ -369,6 +478,10 @@ std::vector<Problem> check(const ModelSpec& model) {
   check_latent(model, rules);
   check_state(model.state, rules);
   check_indexer(model.indexer, rules);
+  check_compressed(model, rules);
+  check_hyper(model, rules);
+  check_prediction(model, rules);
+  check_vision(model.vision, rules);
   check_branches(model, kinds, rules);
   check_experts(model.experts, rules);
   return rules.take();
@@ -419,8 +532,7 @@ BlockKind kind_of(const ModelSpec& model, std::int64_t layer) {
     kind.lends = lends(model, layer);
   }
   if (!model.mlp_pattern.empty()) {
-    const char letter = at(model.mlp_pattern);
-    kind.mlp = letter == 'E' ? MlpKind::kExperts : letter == '-' ? MlpKind::kNone : MlpKind::kDense;
+    kind.mlp = mlp_of(at(model.mlp_pattern));
   } else if (experts.routed > 0 && layer >= experts.first_dense &&
              (layer - experts.first_dense + 1) % std::max<std::int64_t>(1, experts.every) == 0) {
     kind.mlp = MlpKind::kExperts;
@@ -432,6 +544,9 @@ BlockKind kind_of(const ModelSpec& model, std::int64_t layer) {
 }
 
 BlockKind prediction_kind_of(const ModelSpec& model) {
+  if (const std::string& block = model.prediction.block; block.size() == 2) {
+    return {.mixer = mixer_of(block[0]), .mlp = mlp_of(block[1])};
+  }
   for (std::int64_t layer = model.layers - 1; layer > 0; --layer) {
     if (!kind_of(model, layer).shares) return kind_of(model, layer);
   }
@@ -444,6 +559,10 @@ std::vector<BlockKind> kinds_of(const ModelSpec& model) {
     const BlockKind kind = kind_of(model, layer);
     if (std::ranges::count(kinds, kind) == 0) kinds.push_back(kind);
   }
+  if (model.prediction.modules > 0) {
+    const BlockKind kind = prediction_kind_of(model);
+    if (std::ranges::count(kinds, kind) == 0) kinds.push_back(kind);
+  }
   return kinds;
 }
 
@@ -454,6 +573,7 @@ ModelSpec as_in(const ModelSpec& model, const BlockKind& kind) {
     if (by > 0) size = by;
   };
   replace(own.mlp.width, kind.mlp_width);
+  if (kind.is_compressed()) return own;
   if (kind.mixer != Mixer::kLocal) {
     own.attention.window = 0;
     return own;
@@ -469,11 +589,22 @@ ModelSpec as_in(const ModelSpec& model, const BlockKind& kind) {
 double pairs_of(const ModelSpec& model, const BlockKind& kind, std::int64_t length, bool masked) {
   if (kind.mixer == Mixer::kTwoSided) return attention_pairs(length, false, 0);
   if (kind.mixer == Mixer::kSparse) return attention_pairs(length, true, model.indexer.top_k);
+  if (kind.is_compressed()) {
+    return attention_pairs(length, true, model.attention.window) +
+           compressed_pairs(model, kind, length);
+  }
   if (kind.mixer != Mixer::kLocal)
     return attention_pairs(length, model.attention.causal && !masked, 0);
   return model.attention.window_kind == WindowKind::kChunked
              ? chunked_pairs(length, model.attention.window)
              : attention_pairs(length, model.attention.causal, model.attention.window);
+}
+
+double compressed_pairs(const ModelSpec& model, const BlockKind& kind, std::int64_t length) {
+  const bool chooses = kind.mixer == Mixer::kCompressed;
+  const std::int64_t ratio = chooses ? model.compressed.ratio : model.compressed.heavy_ratio;
+  const std::int64_t reach = chooses ? ratio * model.indexer.top_k : 0;  // 0: all
+  return attention_pairs(length, true, reach) / static_cast<double>(ratio);
 }
 
 double pairs_in_documents(const ModelSpec& model, const BlockKind& kind, std::int64_t length,

@@ -134,6 +134,56 @@ struct IndexerSpec {
   bool operator==(const IndexerSpec&) const = default;
 };
 
+// Attention to compressed keys (DeepSeek-V4, its report's section 2.3), in every layer of a model.
+// A token has one vector, which is key and value of all heads. Layers L look at the window alone;
+// layers H also at one key for each `heavy_ratio` tokens before them; layers C at those that an
+// indexer chooses of the keys for `ratio` tokens. Results go out through a narrow vector for each
+// group of heads. Then kv_heads = 1, and queries come out of a vector of query_rank.
+struct CompressedSpec {
+  std::int64_t ratio = 0;          // tokens of a key in layers C; each reads twice as many
+  std::int64_t heavy_ratio = 0;    // in layers H
+  std::int64_t rope_dim = 0;       // rotated part of a head, in queries, keys and results
+  std::int64_t output_groups = 0;  // 0: no such attention
+  std::int64_t output_rank = 0;    // width of a group's result
+
+  bool operator==(const CompressedSpec&) const = default;
+};
+
+// Hyper-connections (arXiv 2409.19606; held to doubly stochastic matrices: mHC, 2512.24880): the
+// residual is several streams, which each branch mixes into its input and its result into them.
+struct HyperSpec {
+  std::int64_t streams = 0;              // 0: one residual stream, which branches add to
+  std::int64_t sinkhorn_iterations = 0;  // of rows and columns of the mixing matrix; 0: unbound
+
+  bool operator==(const HyperSpec&) const = default;
+};
+
+// Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): modules behind the last
+// layer, each a projection, a block, and a loss; tables are those of the model.
+struct PredictionSpec {
+  std::int64_t modules = 0;
+  std::string block{};  // its mixer's and its MLP's letter ("LE"); empty: as the last layer's
+};
+
+// The part that makes tokens of pictures (a vision transformer, arXiv 2010.11929): a projection of
+// patches of pixels, encoder blocks in which the patches of a picture look at each other, and a
+// projector that makes a token of the text's width of merge x merge patches (vision.h).
+struct VisionSpec {
+  std::int64_t layers = 0;  // 0: no vision part
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  std::int64_t intermediate = 0;
+  std::int64_t patch = 0;      // pixels along a side
+  std::int64_t frames = 1;     // pictures that a patch reaches over
+  std::int64_t merge = 1;      // patches along a side of a token
+  std::int64_t positions = 0;  // rows of a learned embedding
+  // Projectors: one, and further ones for results of layers before the last (Qwen3-VL's deepstack).
+  std::int64_t projectors = 1;
+
+  std::int64_t merged() const { return merge * merge; }  // patches of a token
+  bool operator==(const VisionSpec&) const = default;
+};
+
 // Attention of the layers that have some.
 struct AttentionSpec {
   std::int64_t heads = 0;     // query heads
@@ -203,6 +253,7 @@ struct ModelSpec {
   //   B  both: global attention and a state side by side     -  not at all
   //   Z  a block of shared weights, then a state
   //   I  sparse attention with an indexer
+  //   C  window and keys chosen by an indexer of compressed ones    H  and all compressed ones
   //   N  attention that is not causal: the encoder of an encoder-decoder
   //   X  its decoder: causal attention, then cross attention to the last layer N
   //
@@ -217,17 +268,19 @@ struct ModelSpec {
   LatentSpec latent{};
   StateSpec state{};
   IndexerSpec indexer{};
+  CompressedSpec compressed{};
+  HyperSpec hyper{};
   SharedSpec shared{};
   ExpertSpec experts{};
-  // Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): modules behind the last
-  // layer, each a projection, a block like the last one, and a loss; tables are those of the model.
-  std::int64_t prediction_modules = 0;
+  PredictionSpec prediction{};
+  VisionSpec vision{};
 
   std::int64_t qk_dim() const { return attention.head_dim; }  // per head
   std::int64_t v_dim() const {
     if (latent.kv_rank > 0) return latent.v_dim;
     return attention.value_dim > 0 ? attention.value_dim : attention.head_dim;
   }
+  std::int64_t residual_streams() const { return hyper.streams > 0 ? hyper.streams : 1; }
 };
 
 // Every value outside its limits (model_fields.h), and every division that the shape needs and that
@@ -243,9 +296,11 @@ enum class Mixer : std::uint8_t {
   kSparse,
   kTwoSided,
   kCross,
-  kShared
+  kShared,
+  kCompressed,
+  kHeavy,  // compressed more, and none left out
 };
-inline constexpr std::size_t kMixers = 9;
+inline constexpr std::size_t kMixers = 11;
 enum class MlpKind : std::uint8_t { kNone, kDense, kExperts };
 
 // BlockKind holds the properties in which layers of one model may differ.
@@ -257,6 +312,7 @@ struct BlockKind {
   bool borrows = false;        // with kShared: an earlier layer owns the block's weights
   bool lends = false;          // a later layer reads its keys and values, or the encoder's result
 
+  bool is_compressed() const { return mixer == Mixer::kCompressed || mixer == Mixer::kHeavy; }
   bool attends() const { return mixer != Mixer::kNone && mixer != Mixer::kState; }
   bool has_state() const {
     return mixer == Mixer::kState || mixer == Mixer::kBoth || mixer == Mixer::kShared;
@@ -267,15 +323,16 @@ struct BlockKind {
 // REQUIRES: 0 <= layer < model.layers. A model without layers, refused by check(), has a layer 0.
 BlockKind kind_of(const ModelSpec& model, std::int64_t layer);
 
-// Returns the kind of block that modules of multi-token prediction have: that of the last layer
-// that shares nothing with an earlier one.
+// Returns the kind of block that modules of multi-token prediction have: their own, or that of the
+// last layer that shares nothing with an earlier one.
 BlockKind prediction_kind_of(const ModelSpec& model);
 
-// Returns each kind of which the model has layers, in order of appearance. Cost: O(layers).
+// Returns each kind of which the model has layers, in order of appearance, then that of prediction
+// if no layer has it. Cost: O(layers).
 std::vector<BlockKind> kinds_of(const ModelSpec& model);
 
 // Returns the model as layers of this kind have it: with the sizes of `local` in local ones, no
-// window in others, and causal or not.
+// window in those that look further, and causal or not.
 ModelSpec as_in(const ModelSpec& model, const BlockKind& kind);
 
 // Returns the pairs of a query and a key that attention scores in a layer of this kind, per
@@ -283,6 +340,10 @@ ModelSpec as_in(const ModelSpec& model, const BlockKind& kind);
 // skips, too.
 double pairs_of(const ModelSpec& model, const BlockKind& kind, std::int64_t length,
                 bool masked = false);
+
+// Returns those of them with compressed keys: query i has i / ratio before it, or the best top_k.
+// REQUIRES: kind.is_compressed().
+double compressed_pairs(const ModelSpec& model, const BlockKind& kind, std::int64_t length);
 
 // Returns the pairs within the documents of `document` tokens that a sequence is packed of; the
 // last may be shorter. 0: the sequence is one document.

@@ -36,7 +36,7 @@ enum class OpRole : std::uint8_t {
 };
 
 // The part of a block that recompute repeats as a whole, or that runs beside others.
-enum class OpModule : std::uint8_t { kNone, kLatentUp, kMlp, kSharedExperts };
+enum class OpModule : std::uint8_t { kNone, kLatentUp, kMlp, kSharedExperts, kHyper };
 
 // What an adapter at its matrix is called (workload/adapters.h).
 enum class OpSide : std::uint8_t { kIn, kOut, kMlp };
@@ -74,6 +74,7 @@ class OpName {
       {.text = "layer_vectors"},
       {.text = "layer_vectors_add"},
       {.text = "rope", .module = OpModule::kLatentUp},
+      {.text = "copy_to_streams"},
       // norms
       {.text = "norm", .role = OpRole::kNorm},
       {.text = "attention_norm", .role = OpRole::kNorm},
@@ -93,6 +94,7 @@ class OpName {
       {.text = "prediction_norm", .role = OpRole::kNorm},
       {.text = "qk_norm", .role = OpRole::kNorm},
       {.text = "query_norm", .role = OpRole::kNorm},
+      {.text = "query_head_norm", .role = OpRole::kNorm, .module = OpModule::kLatentUp},
       {.text = "state_norm", .role = OpRole::kNorm},
       // attention
       {.text = "qkv_projection", .role = OpRole::kQkv},
@@ -106,7 +108,12 @@ class OpName {
       {.text = "index_query_projection"},
       {.text = "index_key_projection"},
       {.text = "index_scores", .role = OpRole::kIndexScores},
+      {.text = "compress_projection"},
+      {.text = "compress"},
+      {.text = "result_rope"},
+      {.text = "output_group_projection", .side = OpSide::kOut},
       {.text = "out_projection", .role = OpRole::kOut, .side = OpSide::kOut},
+      {.text = "attention_mapping", .module = OpModule::kHyper},
       {.text = "attention_residual"},
       {.text = "cross_query_projection"},
       {.text = "cross_key_value_projection"},
@@ -137,6 +144,7 @@ class OpName {
        .role = OpRole::kDown,
        .module = OpModule::kMlp,
        .side = OpSide::kMlp},
+      {.text = "mlp_mapping", .module = OpModule::kHyper},
       {.text = "mlp_residual"},
       {.text = "adapter_down_projection", .role = OpRole::kDown, .side = OpSide::kMlp},
       {.text = "adapter_up_projection", .role = OpRole::kUp, .side = OpSide::kMlp},
@@ -170,7 +178,15 @@ class OpName {
        .side = OpSide::kMlp},
       {.text = "shared_gate", .module = OpModule::kSharedExperts, .side = OpSide::kMlp},
       // the head
+      {.text = "patch_projection"},
+      {.text = "patch_positions"},
+      {.text = "projector_norm", .role = OpRole::kNorm},
+      {.text = "projector_up_projection", .role = OpRole::kUp},
+      {.text = "projector_activation", .role = OpRole::kActivation},
+      {.text = "projector_down_projection", .role = OpRole::kDown},
       {.text = "prediction_projection"},
+      {.text = "prediction_stream_projection"},
+      {.text = "head_mapping"},
       {.text = "head_projection", .role = OpRole::kHead},
       {.text = "head_activation", .role = OpRole::kActivation},
       {.text = "unembedding", .role = OpRole::kHead},

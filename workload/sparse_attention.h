@@ -8,12 +8,16 @@
 // min(i, top_k) pairs for query i, gathered: each query reads the keys and values of its own
 // choice.
 //
+// Where keys are compressed (compressed_attention.h) the indexer compresses its own, in the same
+// way, and its queries score one key for `ratio` tokens.
+//
 // The indexer multiplies in the type of the matmuls (fp8 in DeepSeek's training). Its gradients go
 // through the pairs that were chosen. Every tensor rank has the whole indexer, as in the authors'
-// and in Megatron's code. Not modelled: the target that the indexer is trained towards (a sum over
-// the heads' probabilities); under context parallelism the gather of index keys; that kernels score
-// a block of queries at a time, so that fewer scores than all are in memory at once; under a
-// pipeline, that a layer which shares a choice may stand on another stage.
+// and in Megatron's code. With compressed keys the target that the indexer is trained towards
+// counts, too: the scores of all heads with the chosen ones, in the forward. Not modelled: that
+// target elsewhere; under context parallelism the gather of index keys; that kernels score a block
+// of queries at a time, so that fewer scores than all are in memory at once; under a pipeline, that
+// a layer which shares a choice may stand on another stage.
 
 #pragma once
 
@@ -39,8 +43,11 @@ void gather_choice(const Part& part, LayerOp& op);
 // Returns the bytes that queries read of what `pairs` of them have chosen.
 Bytes gathered_size(const Part& part, double pairs);
 
+// Returns the tokens of a key that the indexer scores: more than one where keys are compressed.
+std::int64_t tokens_of_index_key(const ModelSpec& model);
+
 // Returns the FLOPs of one product of the indexer's queries and keys over a sequence: with all keys
 // before a query, or with the best `top_k` of them (0: all).
-double index_flops(const IndexerSpec& indexer, std::int64_t length, std::int64_t top_k);
+double index_flops(const ModelSpec& model, std::int64_t length, std::int64_t top_k);
 
 }  // namespace stepsim

@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "analysis/accuracy/nccl_records.h"
 #include "analysis/accuracy/row_fields.h"
 #include "sim/base/field_text.h"
 #include "sim/base/key_spelling.h"
@@ -21,24 +22,26 @@ constexpr std::size_t kMostLogProblems = 100;  // that are listed
 constexpr std::int64_t kMostLogRanks = 1 << 20;
 constexpr std::size_t kMostLogRows = 100'000;
 
-enum class Column : std::uint8_t { kSize, kCount, kType, kWord, kTime, kRate, kWrong };
+enum class Column : std::uint8_t { kSize, kCount, kType, kWord, kTime, kRate, kWrong, kOther };
 
-std::optional<Column> column_of(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, Column>, 10> kColumns = {
+constexpr std::string_view kTimestamp = "timestamp";  // a column whose values are two words
+
+Column column_of(std::string_view name) {
+  static constexpr std::array<std::pair<std::string_view, Column>, 11> kColumns = {
       {{"size", Column::kSize},
        {"count", Column::kCount},
        {"type", Column::kType},
        {"redop", Column::kWord},
        {"root", Column::kWord},
        {"time", Column::kTime},
+       {"cputime", Column::kTime},
        {"algbw", Column::kRate},
        {"busbw", Column::kRate},
        {"#wrong", Column::kWrong},
        {"error", Column::kWrong}}};
   const auto* const found =
       std::ranges::find(kColumns, name, [](const auto& c) { return c.first; });
-  if (found == kColumns.end()) return std::nullopt;
-  return found->second;
+  return found == kColumns.end() ? Column::kOther : found->second;
 }
 
 bool is_whole(std::string_view text) {
@@ -68,43 +71,82 @@ bool can_be(std::string_view text, Column column) {
     case Column::kTime:
     case Column::kRate:
       return is_number(text);
+    case Column::kOther:
+      return true;
     case Column::kWrong:
       break;
   }
   return text == "N/A" || is_number(text);
 }
 
-// Returns the line without what launchers put in front: "[1,0]<stdout>:", "0: ".
-std::string_view without_prefix(std::string_view line) {
-  const std::size_t begin = line.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  line.remove_prefix(begin);
-  if (line.front() == '[') {
-    for (const std::string_view mark : {">:", "]:"}) {
-      const std::size_t end = line.find(mark);
-      if (end != std::string_view::npos) return line.substr(end + mark.size());
+// LinePrefix is what launchers and loggers put before each line: "[1,0]<stdout>:", "0: ",
+// "Thu Jul 18 15:41:05 2024<stdout>:", "pod-3 | ". The header line shows it, as its own text begins
+// with '#'; other lines have the same marks with other numbers and words between them.
+class LinePrefix {
+ public:
+  LinePrefix() = default;
+  explicit LinePrefix(std::string_view text) {
+    for (std::size_t at = text.find_first_not_of(" \t"); at < text.size();) {
+      shape_ += kind_at(text, at);
+      at = end_of_run(text, at);
     }
-    return line;
+    if (shape_.ends_with(' ')) shape_.pop_back();
   }
-  const std::size_t digits = line.find_first_not_of("0123456789");
-  if (digits == std::string_view::npos || digits == 0 || line[digits] != ':') return line;
-  return line.substr(digits + 1);
-}
+
+  // Returns the line without it; the line itself if it begins otherwise. Where each piece of a line
+  // got the prefix, all are taken out.
+  std::string without(std::string_view line) const {
+    std::size_t at = std::min(line.find_first_not_of(" \t"), line.size());
+    const std::size_t begin = at;
+    for (const char kind : shape_) {
+      if (at >= line.size() || kind_at(line, at) != kind) return std::string(line);
+      at = end_of_run(line, at);
+    }
+    const std::string_view own = line.substr(begin, at - begin);
+    std::string rest(line.substr(at));
+    if (shape_.find_first_not_of("a ") == std::string::npos) return rest;
+    for (std::size_t piece = 0; (piece = rest.find(own, piece)) != std::string::npos;) {
+      rest.replace(piece, own.size(), " ");
+    }
+    return rest;
+  }
+
+ private:
+  static bool is_blank(char c) { return c == ' ' || c == '\t'; }
+  static bool is_of_word(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  }
+  // 'a' for a word or a number, ' ' for blanks, others as they are.
+  static char kind_at(std::string_view text, std::size_t at) {
+    if (is_of_word(text[at])) return 'a';
+    return is_blank(text[at]) ? ' ' : text[at];
+  }
+  static std::size_t end_of_run(std::string_view text, std::size_t at) {
+    const char kind = kind_at(text, at++);
+    while (at < text.size() && (kind == 'a' || kind == ' ') && kind_at(text, at) == kind) ++at;
+    return at;
+  }
+
+  std::string shape_;
+};
 
 // Returns the columns that a header line names; empty if the line is none.
-std::vector<Column> columns_in(std::string_view line) {
+std::vector<Column> columns_in(const std::vector<std::string_view>& words) {
   std::vector<Column> columns;
-  for (std::string_view word : words_of(line)) {
-    if (word == "#") continue;
+  for (std::string_view word : words) {
     if (columns.empty() && word.starts_with("#")) word.remove_prefix(1);
-    const auto column = column_of(word);
-    if (!column) return {};
-    columns.push_back(*column);
+    if (word.empty() || word == kTimestamp) continue;
+    columns.push_back(column_of(word));
   }
   const bool is_header = columns.size() > 3 && columns.front() == Column::kSize &&
                          std::ranges::count(columns, Column::kType) == 1 &&
                          std::ranges::count(columns, Column::kTime) > 0;
   return is_header ? columns : std::vector<Column>{};
+}
+
+// "# timestamp  size  count ..": each row begins with a time, not only ends with one.
+bool columns_begin_with_time(const std::vector<std::string_view>& words) {
+  return std::ranges::find(words, kTimestamp) < std::ranges::find(words, "size");
 }
 
 // Returns "all_reduce" for "./build/all_reduce_perf -b 8"; empty if no test is named.
@@ -124,7 +166,7 @@ class LogReader {
     std::uint32_t number = 0;
     while (!text.empty()) {
       const std::size_t end = std::min(text.find('\n'), text.size());
-      read_line(without_prefix(text.substr(0, end)), ++number);
+      read_line(text.substr(0, end), ++number);
       text.remove_prefix(std::min(end + 1, text.size()));
     }
     finish_row("the log ends within this row");
@@ -138,27 +180,51 @@ class LogReader {
 
  private:
   void read_line(std::string_view line, std::uint32_t number) {
-    const std::vector<std::string_view> words = words_of(line);
-    if (words.empty()) return;
-    if (words.front().front() == '#') return read_comment(line, words, number);
-    if (const std::string_view test = test_in(line); !test.empty()) start_test(test);
-    read_values(words, number);
+    if (read_header(line, number)) return;
+    const std::string content = prefix_.without(line);
+    const std::size_t mark = content.find('#');
+    const bool is_comment =
+        mark != std::string::npos && (values_.empty() || content.find_first_not_of(" \t") == mark);
+    if (is_comment) return read_comment(std::string_view(content).substr(mark), number);
+    if (const std::string_view test = test_in(content); !test.empty()) start_test(test);
+    read_values(words_of(content), number);
   }
 
-  void read_comment(std::string_view line, const std::vector<std::string_view>& words,
-                    std::uint32_t number) {
-    if (std::vector<Column> columns = columns_in(line); !columns.empty()) {
-      finish_row("this row is cut off");  // its columns were others
-      columns_ = std::move(columns);
-      only_in_place_ = above_names_in_place_;
-      has_header_ = true;
-      return;
+  // "#  size  count  type  redop  root  time  algbw  busbw #wrong  time ..", behind any prefix.
+  bool read_header(std::string_view line, std::uint32_t number) {
+    const std::size_t mark = line.find('#');
+    if (mark == std::string_view::npos) return false;
+    const LinePrefix prefix(line.substr(0, mark));
+    const std::string content = prefix.without(line);
+    const std::vector<std::string_view> words = words_of(content);
+    std::vector<Column> columns = columns_in(words);
+    if (columns.empty()) return false;
+    if (std::ranges::find(words, "cputime") != words.end()) {
+      problem(number, "has times of the processor (-C 1), not of the collective");
     }
+    finish_row("this row is cut off");  // its columns were others
+    if (is_without_rows_) {
+      problem(number,
+              "follows another header without rows between them: two runs that print into "
+              "one log can't be told apart");
+    }
+    is_without_rows_ = true;
+    columns_ = std::move(columns);
+    prefix_ = prefix;
+    begins_with_time_ = columns_begin_with_time(words);
+    only_in_place_ = above_names_in_place_;
+    has_header_ = true;
+    return true;
+  }
+
+  void read_comment(std::string_view line, std::uint32_t number) {
+    const std::vector<std::string_view> words = words_of(line);
     if (const std::string_view test = test_in(line); !test.empty()) start_test(test);
     above_names_in_place_ = line.find("in-place") != std::string_view::npos &&
                             line.find("out-of-place") == std::string_view::npos;
     if (line.find("Using devices") != std::string_view::npos) {
       finish_devices();
+      is_without_rows_ = false;
       ranks_.clear();
       hosts_.clear();
       hardware_.clear();
@@ -182,8 +248,12 @@ class LogReader {
                    std::uint32_t number) {
     const auto rank = number_in<std::int64_t>(words[2]);
     if (!rank || *rank < 0 || *rank >= kMostLogRanks) return;
-    ranks_.insert(*rank);
     devices_line_ = number;
+    if (!ranks_.insert(*rank).second) {
+      problem(number, fmt::format("rank {} is listed twice: two runs that print into one log can't "
+                                  "be told apart",
+                                  *rank));
+    }
     const auto on = std::ranges::find(words, "on");
     if (on != words.end() && on + 1 != words.end()) hosts_.emplace(*(on + 1));
     const std::size_t name = line.find("] ");
@@ -203,8 +273,11 @@ class LogReader {
                                        ranks_.size(), *ranks_.rbegin()));
   }
 
-  void read_values(const std::vector<std::string_view>& words, std::uint32_t number) {
-    if (columns_.empty()) return;
+  void read_values(std::vector<std::string_view> words, std::uint32_t number) {
+    if (begins_with_time_) {
+      words.erase(words.begin(), std::ranges::find_if(words, is_whole));
+    }
+    if (columns_.empty() || words.empty()) return;
     if (const std::size_t count = fitting(words, 0); count > 2) {
       finish_row("this row is cut off");
       row_line_ = number;
@@ -253,6 +326,7 @@ class LogReader {
       }
     }
     values_.clear();
+    is_without_rows_ = false;
     if (row.bytes == 0) return;  // sizes below a rank's element
     if (!is_good) return problem(row_line_, "a time must be above 0");
     if (log_.rows.size() == kMostLogRows) {
@@ -267,7 +341,10 @@ class LogReader {
   }
 
   NcclLog log_;
+  LinePrefix prefix_;
   std::vector<Column> columns_;
+  bool is_without_rows_ = false;     // a header was read, and nothing behind it
+  bool begins_with_time_ = false;    // rows begin with a date and a time
   std::vector<std::string> values_;  // of a row that is not yet whole
   std::uint32_t row_line_ = 0;
   std::string op_;
@@ -280,10 +357,14 @@ class LogReader {
   bool only_in_place_ = false;
 };
 
-// What nccl-tests calls otherwise than tables do.
+// What nccl-tests and rccl-tests call otherwise than tables do.
 using LogWord = std::pair<std::string_view, std::string_view>;
-constexpr std::array<LogWord, 3> kOpsOfLogs = {
-    {{"alltoall", "all_to_all"}, {"sendrecv", "send_receive"}, {"send_recv", "send_receive"}}};
+constexpr std::array<LogWord, 6> kOpsOfLogs = {{{"alltoall", "all_to_all"},
+                                                {"sendrecv", "send_receive"},
+                                                {"send_recv", "send_receive"},
+                                                {"allreduce", "all_reduce"},
+                                                {"allgather", "all_gather"},
+                                                {"reducescatter", "reduce_scatter"}}};
 constexpr std::array<LogWord, 3> kTypesOfLogs = {
     {{"half", "fp16"}, {"float", "fp32"}, {"bfloat16", "bf16"}}};
 
@@ -295,6 +376,7 @@ std::string word_of_tables(std::span<const LogWord> words, const std::string& wo
 }  // namespace
 
 NcclLog read_nccl_log(std::string_view text) {
+  if (std::optional<NcclLog> table = read_nccl_records(text)) return std::move(*table);
   return LogReader().read(text);
 }
 

@@ -6,8 +6,10 @@
 //
 // Versions and flags differ: columns are found by the header line, one half (out of place or in
 // place) may be missing, older ones name the test only in the command line, and some logs name
-// neither test nor devices. Prefixes of launchers ("0: ", "[1,0]<stdout>:") are taken off. A row
-// that a warning splits is put together again. A log may hold several tests.
+// neither test nor devices. Prefixes of launchers and loggers ("0: ", "[1,0]<stdout>:", a time) are
+// taken off, whatever they are: the header line shows them. A row that a warning splits is put
+// together again. A log may hold several tests. Two runs that print into one log side by side are a
+// problem. The files that the tests write beside a log are read too (nccl_records.h).
 //
 // Cost: O(text). Any text can be given; what is no log has a problem.
 

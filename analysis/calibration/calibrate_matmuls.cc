@@ -36,6 +36,7 @@ std::vector<MatmulConstant> compute_constants(const MatmulEfficiency& now) {
             .least = 0.05,
             .most = 1,
             .scale = 0.5,
+            .begins_at = {0.72, 0.95},
             .needs = "large matmuls"},
            [](MatmulEfficiency& to, double value) { to.peak_fraction = value; }},
           {{.name = "tile_overhead",
@@ -44,6 +45,7 @@ std::vector<MatmulConstant> compute_constants(const MatmulEfficiency& now) {
             .least = 0,
             .most = 20,
             .scale = 0.1,
+            .begins_at = {0.05, 0.4},
             .needs = "matmuls for which small tiles are best"},
            [](MatmulEfficiency& to, double value) { to.tile_overhead = value; }},
           {{.name = "last_wave",
@@ -69,6 +71,7 @@ std::vector<MatmulConstant> compute_constants(const MatmulEfficiency& now) {
             .least = 0.5,
             .most = 100,
             .scale = 1,
+            .begins_at = {3, 8, 14, 28},
             .needs = "matmuls of few rows or columns and a long inner dimension"},
            [](MatmulEfficiency& to, double value) {
              to.operand_bandwidth = Bandwidth(value * kTerabyte);
@@ -161,23 +164,17 @@ void apply(const std::vector<MatmulConstant>& constants, std::span<const double>
   }
 }
 
-// The search ends in the nearest hollow, so it begins in many places.
+// Returns where searches begin: one in every combination of the constants' own beginnings.
 std::vector<std::vector<double>> starts_of(const std::vector<Constant>& constants) {
-  std::vector<std::vector<double>> starts;
-  for (const double operands : {3.0, 8.0, 14.0, 28.0}) {
-    for (const double peak : {0.72, 0.95}) {
-      for (const double overhead : {0.05, 0.4}) {
-        std::vector<double> start;
-        for (const Constant& constant : constants) {
-          double value = constant.value;
-          if (constant.name == "peak_fraction") value = peak;
-          if (constant.name == "tile_overhead") value = overhead;
-          if (constant.name == "operand_bandwidth") value = operands;
-          start.push_back(value);
-        }
-        starts.push_back(std::move(start));
-      }
+  std::vector<std::vector<double>> starts(1);
+  for (const Constant& constant : constants) {
+    const std::vector<double> own =
+        constant.begins_at.empty() ? std::vector{constant.value} : constant.begins_at;
+    std::vector<std::vector<double>> longer;
+    for (const std::vector<double>& start : starts) {
+      for (const double value : own) longer.push_back(start), longer.back().push_back(value);
     }
+    starts = std::move(longer);
   }
   return starts;
 }

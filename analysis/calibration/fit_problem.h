@@ -19,7 +19,9 @@ struct Constant {
   bool is_set = true;
   double least = 0;
   double most = 0;
-  double scale = 0;   // what counts as a large value, for constants that are 0; above 0
+  double scale = 0;  // what counts as a large value, for constants that are 0; above 0
+  // A search ends in the nearest hollow: it begins at each of these. Empty: at `value`.
+  std::vector<double> begins_at{};
   std::string needs;  // which rows tell it: "matmuls of few rows"
 };
 

@@ -103,7 +103,7 @@ class Refiner {
   }
 
   Refinement run(const std::vector<FoundPlan>& starts) {
-    for (std::size_t i = 0; i < starts.size(); ++i) tried_.insert(key_of(starts[i].plan));
+    for (const FoundPlan& start : starts) tried_.insert(key_of(start.place, start.plan));
     for (std::size_t i = 0; i < starts.size() && !is_over(); ++i) {
       Chain chain{.now = starts[i]};
       refine(chain);
@@ -123,8 +123,8 @@ class Refiner {
     return is_late || is_spent;
   }
 
-  static std::string key_of(const ParallelPlan& plan) {
-    std::string text;
+  static std::string key_of(std::size_t place, const ParallelPlan& plan) {
+    std::string text = std::to_string(place) + ":";
     for (const FieldValue& value : changed_keys(plan)) {
       text += value.path + "=" + value.text + ",";
     }
@@ -167,7 +167,8 @@ class Refiner {
       }
       if (is_same) continue;
       complete_inference(benches_[chain.now.place]->place().base.model, trial.plan);
-      if (tried_.insert(key_of(trial.plan)).second) trials.push_back(std::move(trial));
+      if (tried_.insert(key_of(chain.now.place, trial.plan)).second)
+        trials.push_back(std::move(trial));
     }
     const std::optional<Duration> most = most_step(chain.now);
     const Bytes memory = most_memory(chain.now);
@@ -239,9 +240,10 @@ class Refiner {
   }
 
   void add(const FoundPlan& start, std::size_t number, FoundPlan found) {
-    const std::string key = key_of(found.plan);
-    const bool is_known = std::ranges::any_of(
-        result_.plans, [&](const RefinedPlan& other) { return key_of(other.plan.plan) == key; });
+    const std::string key = key_of(found.place, found.plan);
+    const bool is_known = std::ranges::any_of(result_.plans, [&](const RefinedPlan& other) {
+      return key_of(other.plan.place, other.plan.plan) == key;
+    });
     if (is_known) return;
     RefinedPlan refined{.plan = std::move(found), .start = number};
     for (const AnyField* const field : all_keys()) {

@@ -102,6 +102,7 @@ class Search {
     if (options.time_limit_s) deadline_ = after(*options.time_limit_s);
     for (const SearchPlace& place : places) benches_.push_back(std::make_unique<PlanBench>(place));
     for (const SearchPlace& place : places) all_ += place.space.size();
+    unfinished_bounds_.assign(places.size(), kInfinite);
   }
 
   SearchResult run() {
@@ -118,6 +119,7 @@ class Search {
     if (fitting_.empty() && options_.takes_likely && !is_speed_missing()) take_likely();
     if (fitting_.empty() && !is_speed_missing()) find_nearest();
     if (fitting_.empty() && is_speed_missing()) find_least_step();
+    if (benches_.size() > 1) find_best_of_places();
     if (options_.front != FrontEffort::kNone) find_front();
     judge_front();
     count_left();
@@ -449,29 +451,46 @@ class Search {
     return benches_[candidate.place]->cost(candidate.step, candidate.chips);
   }
 
-  // What no plan is better than, whether it was looked at or not.
-  double least_of_all() const {
-    double least = kInfinite;
-    for (std::size_t place = 0; place < benches_.size(); ++place) {
-      const auto chips = static_cast<std::int64_t>(benches_[place]->place().places.chips.size());
-      const Candidate all{.place = place, .chips = chips, .step = benches_[place]->least_step()};
-      const bool needs_all =
-          options_.objective == Objective::kStep || options_.objective == Objective::kCost;
-      least = std::min(least, needs_all ? bound_of(all) : 0);
-    }
-    return least;
+  // What no plan of the place is better than, whether it was looked at or not.
+  double least_of(std::size_t place) const {
+    const auto chips = static_cast<std::int64_t>(benches_[place]->place().places.chips.size());
+    const Candidate all{.place = place, .chips = chips, .step = benches_[place]->least_step()};
+    const bool needs_all =
+        options_.objective == Objective::kStep || options_.objective == Objective::kCost;
+    return needs_all ? bound_of(all) : 0;
   }
 
-  // The objective of the last of the best plans; infinite while there are too few.
+  bool is_asked(std::size_t place) const { return !only_ || *only_ == place; }
+
+  // The best plan of a place; nullptr if none may be listed.
+  const FoundPlan* best_of(std::size_t place) const {
+    const FoundPlan* best = nullptr;
+    for (const FoundPlan& plan : fitting_) {
+      if (plan.place != place) continue;
+      if (best == nullptr || order_of(plan) < order_of(*best)) best = &plan;
+    }
+    return best;
+  }
+
+  // The objective of the last of the best plans, or of the best one of a place that is looked at
+  // alone; infinite while there are too few.
   double threshold() const {
+    if (only_) {
+      const FoundPlan* const best = best_of(*only_);
+      return best == nullptr ? kInfinite : value_of(*best, options_.objective);
+    }
     if (best_values_.size() < options_.top) return kInfinite;
     return best_values_[options_.top - 1];
   }
 
-  void find_best() {
+  // Simulates until no plan that is left is better than the threshold. Returns what none of them is
+  // better than.
+  double simulate_best() {
     std::priority_queue<Node> queue;
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
-      if (!candidates_[i].is_done) queue.push({bound_of(candidates_[i]), i});
+      const Candidate& candidate = candidates_[i];
+      if (!candidate.is_done && is_asked(candidate.place))
+        queue.push({bound_of(candidates_[i]), i});
     }
     while (!queue.empty() && queue.top().bound <= threshold()) {
       next_bound_ = queue.top().bound;
@@ -492,13 +511,36 @@ class Search {
       }
       simulate(round);
     }
-    double bound = std::min(queue.empty() ? kInfinite : queue.top().bound, unfinished_bound_);
-    if (has_unbounded_) bound = std::min(bound, least_of_all());
-    result_.bound_gap = 0;
-    if (bound > threshold() || bound == kInfinite) return;
-    next_bound_ = bound;
-    const double best = best_values_.empty() ? kInfinite : best_values_.front();
-    result_.bound_gap = best == kInfinite ? 1 : best == 0 ? 0 : std::max(0.0, 1 - bound / best);
+    double bound = queue.empty() ? kInfinite : queue.top().bound;
+    for (std::size_t place = 0; place < benches_.size(); ++place) {
+      if (!is_asked(place)) continue;
+      bound = std::min(bound, unfinished_bounds_[place]);
+      if (has_unbounded_) bound = std::min(bound, least_of(place));
+    }
+    return bound;
+  }
+
+  // How much better than `best` a plan may be if none is better than `bound`, as a share.
+  double gap_of(double bound, double best) const {
+    if (bound > threshold() || bound == kInfinite) return 0;
+    return best == kInfinite ? 1 : best == 0 ? 0 : std::max(0.0, 1 - bound / best);
+  }
+
+  void find_best() {
+    const double bound = simulate_best();
+    result_.bound_gap = gap_of(bound, best_value());
+    if (bound <= threshold() && bound != kInfinite) next_bound_ = bound;
+  }
+
+  void find_best_of_places() {
+    for (std::size_t place = 0; place < benches_.size(); ++place) {
+      only_ = place;
+      const double bound = simulate_best();
+      BestOfPlace& best = result_.best_of_places.emplace_back();
+      best.bound_gap = gap_of(bound, threshold());
+      if (const FoundPlan* const plan = best_of(place)) best.plan = *plan;
+    }
+    only_.reset();
   }
 
   void make_close(const std::vector<std::size_t>& round) {
@@ -625,7 +667,10 @@ class Search {
         ++result_.excluded["worse while simulated"];
         result_.ops += done[i].ops;
       }
-      if (!candidate.is_done) unfinished_bound_ = std::min(unfinished_bound_, bound_of(candidate));
+      if (!candidate.is_done) {
+        double& unfinished = unfinished_bounds_[candidate.place];
+        unfinished = std::min(unfinished, bound_of(candidate));
+      }
       if (!done[i].plan) continue;
       result_.ops += done[i].ops;
       done[i].plan->place = candidate.place;
@@ -868,8 +913,9 @@ class Search {
   bool has_unbounded_ = false;
   bool is_bounded_ = false;  // bound_all() is through
   std::map<std::pair<std::size_t, std::uint64_t>, std::uint64_t> left_out_;  // place, from: end
-  std::uint64_t ops_of_front_ = 0;       // of the simulations for the front
-  double unfinished_bound_ = kInfinite;  // least, of plans whose simulation was not finished
+  std::uint64_t ops_of_front_ = 0;         // of the simulations for the front
+  std::vector<double> unfinished_bounds_;  // least of a place, of simulations that did not finish
+  std::optional<std::size_t> only_{};      // the place whose best plan is looked for
   std::vector<FoundPlan> fitting_;
   std::vector<FoundPlan> slower_;    // that fit, but take longer than asked
   std::vector<double> best_values_;  // of fitting_, ascending
@@ -904,6 +950,19 @@ std::pair<int, double> merit_of(const FoundPlan& plan, const SearchOptions& opti
   if (plan.leaves_headroom) return {kLeavesHeadroom, value_of(plan, options.objective)};
   if (plan.fits && options.takes_likely) return {kFits, value_of(plan, options.objective)};
   return {kTooLarge, static_cast<double>(plan.peak.value())};
+}
+
+std::vector<FoundPlan> starts_of_refinement(const SearchResult& result) {
+  constexpr std::size_t kStarts = 3;
+  std::vector<FoundPlan> starts = result.best.empty() ? result.nearest : result.best;
+  if (starts.size() > kStarts) starts.resize(kStarts);
+  for (const BestOfPlace& best : result.best_of_places) {
+    const auto is_best = [&](const FoundPlan& plan) {
+      return plan.place == best.plan->place && plan.number == best.plan->number;
+    };
+    if (best.plan && std::ranges::none_of(starts, is_best)) starts.push_back(*best.plan);
+  }
+  return starts;
 }
 
 double objective_value(const FoundPlan& plan, Objective objective) {

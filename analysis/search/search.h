@@ -7,6 +7,7 @@
 //      than the results of the best ones. Then none that is left can be better
 //      a simulation ends early where it is sure to be slower than those, and than a plan of the
 //      front that needs no more memory than its own bound
+//      with several places the same is then done for each alone: the best of each is proven, too
 //   4  what is left may still be on the front, unless a simulated plan is better than its bounds in
 //      everything. Those are simulated, first the one that may be furthest in front
 //
@@ -112,6 +113,12 @@ struct FoundPlan {
   std::vector<std::string> axes{};  // names of breakdown.exposed_communication
 };
 
+// The best plan of one of several places.
+struct BestOfPlace {
+  std::optional<FoundPlan> plan{};  // unset: no plan of the place was found that may be listed
+  double bound_gap = 0;             // as SearchResult's, of the plans of the place
+};
+
 struct SearchResult {
   std::uint64_t considered = 0;
   std::map<std::string, std::uint64_t> excluded{};  // by reason; with `simulated`: all considered
@@ -127,6 +134,7 @@ struct SearchResult {
   std::optional<Duration> front_whole_until{};  // no such plan has a shorter step
   std::vector<FoundPlan> best{};                // that fit, best first
   std::vector<FoundPlan> front{};               // by step time
+  std::vector<BestOfPlace> best_of_places{};    // one each, where there are several
   // Where nothing fits: the plans with the least memory. Where what fits is slower than asked: the
   // fastest that were simulated, if any, and what every plan takes at least.
   std::vector<FoundPlan> nearest{};
@@ -144,6 +152,10 @@ enum class SearchOutcome : std::uint8_t {
 inline constexpr std::size_t kSearchOutcomes = 5;
 std::string_view name_of(SearchOutcome outcome);  // "found", "nothing fits"
 SearchOutcome outcome_of(const SearchResult& result);
+
+// Returns the plans from which refining goes on: the first of the best, or where nothing fits of
+// those that need the least memory, and the best one of each place.
+std::vector<FoundPlan> starts_of_refinement(const SearchResult& result);
 
 // How good a plan is, smaller is better: whether it may be listed, and then the objective. Of plans
 // that may not, the memory counts.

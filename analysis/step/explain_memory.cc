@@ -92,6 +92,9 @@ class Memory {
         cause = "gradients of up to two layers are whole until they are reduced";
       } else if (category == MemoryCategory::kOptimizer && plan_.offload.optimizer) {
         cause = "on the host, but for two buckets at a time";
+      } else if (category == MemoryCategory::kOptimizer &&
+                 plan_.training.optimizer == Optimizer::kMuon) {
+        cause = "matrices have one moment (muon)";
       }
       add_cause(part.causes, cause, part.simulated - predicted,
                 std::max(part.simulated, predicted));

@@ -11,9 +11,11 @@
 #include "analysis/collective_forms/collective_formulas.h"
 #include "analysis/collective_forms/group_levels.h"
 #include "cli/collective/collective_options.h"
+#include "cli/export_option.h"
 #include "cli/outputs.h"
 #include "cli/packet_run.h"
 #include "cli/progress.h"
+#include "import/msccl/msccl_export.h"
 #include "proto/assumed_links.h"
 #include "sim/base/quantity_text.h"
 #include "sim/collectives/bus_factor.h"
@@ -344,15 +346,34 @@ std::vector<std::string> operation_names() {
   return names;
 }
 
+// The algorithm that runs at the first size.
+MscclExport msccl_of(const CollectiveRequest& request) {
+  if (request.chips.size() < 2) {
+    throw ConfigError({Problem{"--export msccl", "needs two ranks: one sends nothing"}});
+  }
+  const OpGraph graph = graph_of(request, request.sizes.front());
+  CollectivePlans plans(graph, request.cluster, request.granularity, request.fidelity);
+  const ChosenCollective chosen = plans.chosen_for(CollectiveWorkId(0), GroupId(0));
+  return export_msccl(task_of(graph, graph.collective_works[0]), *chosen.algorithm,
+                      name_of(chosen.way.algorithm));
+}
+
 ExitStatus run_collective_command(const std::vector<std::string>& arguments) {
-  const CollectiveRequest request = read_collective_request(arguments);
+  std::vector<std::string> rest = arguments;
+  const std::optional<AskedExport> exported = take_export(rest, {"msccl"});
+  if (exported) require_writable(*exported);
+  const CollectiveRequest request = read_collective_request(rest);
+  std::optional<MscclExport> msccl;
+  if (exported) msccl = msccl_of(request);
   std::vector<Point> points;
   for (const Bytes bytes : request.sizes) points.push_back(run_one(request, bytes));
   Outputs outputs;
   if (!request.plot.empty()) outputs.write(request.plot, plot_svg(plot_of(request, points)));
   const std::string json = request.json.empty() ? "" : json_of(request, points);
   outputs.write(request.json, json);
+  if (msccl) outputs.write(exported->path, msccl->text);
   outputs.commit();
+  if (msccl) say_notes(msccl->notes);
   outputs.print(request.json == "-" ? json
                 : request.sweep     ? sweep_table(request, points)
                                     : report(request, points.front()));

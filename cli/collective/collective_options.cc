@@ -307,6 +307,8 @@ po::options_description collective_option_list() {
   add("measured", text("LOG"),
       "with --sweep: put what nccl-tests measured (a log of it) beside the simulation");
   add("plot", text("FILE.svg"), "with --sweep: draw bus bandwidth over size");
+  add("export", text("KIND PATH"),
+      "msccl FILE.xml: write the algorithm that runs at the first size for MSCCL and RCCL");
   add_json_option(options);
   add_input_option(options);
   return options;

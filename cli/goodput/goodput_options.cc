@@ -21,17 +21,6 @@ constexpr std::int64_t kMostJobChips = 1 << 24;
 constexpr std::int64_t kMostSteps = std::int64_t{1} << 40;
 constexpr std::int64_t kMostShrink = 64;
 
-std::optional<double> read_positive(const CommandLine& line, const std::string& option, double most,
-                                    std::vector<Problem>& problems) {
-  if (line.options.count(option) == 0) return std::nullopt;
-  const std::string text = line.value(option);
-  const auto value = number_in<double>(text);
-  if (value && *value > 0 && *value <= most) return value;
-  problems.push_back({"--" + option, "must be a number above 0 and at most " + write_double(most) +
-                                         ", is \"" + shortened(text) + "\""});
-  return std::nullopt;
-}
-
 std::optional<Duration> read_time(const CommandLine& line, const std::string& option, bool may_be_0,
                                   std::vector<Problem>& problems) {
   if (line.options.count(option) == 0) return std::nullopt;

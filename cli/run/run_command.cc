@@ -104,7 +104,7 @@ ConfigError out_of_range(const std::string& what, const ParallelPlan& plan, cons
 ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   if (names_job_file(arguments)) return run_job_file(arguments);
   std::vector<std::string> rest = arguments;
-  const std::optional<RunExport> asked_export = take_export(rest);
+  RunExport exported = take_run_export(rest);
   RunRequest request = read_run_request(rest);
   const RunOptions& options = request.options;
   const Lever breakeven = lever_for_breakeven(request);
@@ -113,7 +113,7 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   const bool draws = !options.html.empty() || !options.timeline_plot.empty();
   const std::int64_t ranks = experiment.plan.ranks();
   if (ranks >= kManyRanks) progress.announce(fmt::format("building the ops of {} ranks", ranks));
-  if (asked_export) prepare_export(*asked_export, ranks);
+  if (exported.asked) prepare_export(experiment, request.record, exported);
   const Cluster cluster = cluster_for_steps(experiment, std::move(request.topology));
   ExperimentOptions simulation =
       draws ? recording_for_page(options.simulation) : options.simulation;
@@ -159,8 +159,8 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   };
   const bool is_good = !options.require_fit || std::ranges::all_of(reports, fit);
   ExitStatus status = is_good ? ExitStatus::kDone : ExitStatus::kNo;
-  if (asked_export) {
-    status = std::max(status, write_export(*asked_export, done.graph, cluster));
+  if (exported.asked) {
+    status = std::max(status, write_export(exported, done.graph, cluster));
   }
   return outputs.end(status);
 }

@@ -26,7 +26,7 @@ void make_folder(const std::string& path) {
   }
 }
 
-ExitStatus write_goal(const RunExport& asked, const OpGraph& graph, const Cluster& cluster) {
+ExitStatus write_goal(const AskedExport& asked, const OpGraph& graph, const Cluster& cluster) {
   const GoalExport made = export_goal(graph, cluster);
   std::vector<Problem> problems;
   const std::string text = goal_text(made.job, problems);
@@ -40,62 +40,49 @@ ExitStatus write_goal(const RunExport& asked, const OpGraph& graph, const Cluste
 
 }  // namespace
 
-std::optional<RunExport> take_export(std::vector<std::string>& arguments) {
-  const auto is_export = [](const std::string& word) {
-    return word == "--export" || word.starts_with("--export=");
+RunExport take_run_export(std::vector<std::string>& arguments) {
+  std::vector<std::string> kinds = {"chakra", "goal", "kineto"};
+  for (std::string& kind : trainer_kinds()) kinds.push_back(std::move(kind));
+  RunExport result{.asked = take_export(arguments, kinds)};
+  if (!result.asked || result.asked->kind != "kineto") return result;
+  const auto is_trace = [](const std::string& word) {
+    return word == "--trace" || word.starts_with("--trace=") || word.starts_with("--trace-format");
   };
-  const auto found = std::ranges::find_if(arguments, is_export);
-  if (found == arguments.end()) return std::nullopt;
-  if (*found != "--export" || arguments.end() - found < 3) {
-    throw ConfigError({Problem{
-        "--export",
-        "must be: --export chakra FOLDER, --export kineto FOLDER, or --export goal FILE"}});
+  if (std::ranges::any_of(arguments, is_trace)) {
+    throw ConfigError({Problem{"--export", "kineto writes the trace, so --trace can't be given"}});
   }
-  RunExport asked{.kind = *(found + 1), .path = *(found + 2)};
-  arguments.erase(found, found + 3);
-  if (std::ranges::any_of(arguments, is_export)) {
-    throw ConfigError({Problem{"--export", "can be given once"}});
+  make_folder(result.asked->path);
+  for (const std::string& word : {std::string("--trace"), result.asked->path + "/stepsim.json",
+                                  std::string("--trace-format"), std::string("kineto")}) {
+    arguments.push_back(word);
   }
-  if (asked.kind == "kineto") {
-    const auto is_trace = [](const std::string& word) {
-      return word == "--trace" || word.starts_with("--trace=") ||
-             word.starts_with("--trace-format");
-    };
-    if (std::ranges::any_of(arguments, is_trace)) {
-      throw ConfigError(
-          {Problem{"--export", "kineto writes the trace, so --trace can't be given"}});
-    }
-    make_folder(asked.path);
-    for (const std::string& word : {std::string("--trace"), asked.path + "/stepsim.json",
-                                    std::string("--trace-format"), std::string("kineto")}) {
-      arguments.push_back(word);
-    }
-    return std::nullopt;
-  }
-  if (asked.kind != "chakra" && asked.kind != "goal") {
-    throw ConfigError(
-        {Problem{"--export", "must be chakra, goal or kineto, is \"" + asked.kind + "\""}});
-  }
-  return asked;
+  return {};
 }
 
-void prepare_export(const RunExport& asked, std::int64_t ranks) {
-  if (asked.kind == "goal") {
-    std::vector<Problem> problems = check_writable(asked.path);
-    for (Problem& problem : problems) problem.field = "--export goal " + problem.field;
-    return throw_if_any(std::move(problems));
+void prepare_export(const Experiment& experiment, const ExperimentRecord& record,
+                    RunExport& result) {
+  const AskedExport& asked = *result.asked;
+  if (asked.kind != "chakra") require_writable(asked);
+  if (find_trainer_exporter(asked.kind) != nullptr) {
+    result.settings = settings_for(asked, experiment, record);
   }
-  if (ranks > kMostExportedRanks) {
+  if (asked.kind != "chakra") return;
+  if (experiment.plan.ranks() > kMostExportedRanks) {
     throw ConfigError(
         {Problem{"--export", fmt::format("writes a file a rank, at most {}; there are {}",
-                                         kMostExportedRanks, ranks)}});
+                                         kMostExportedRanks, experiment.plan.ranks())}});
   }
   make_folder(asked.path);
 }
 
-ExitStatus write_export(const RunExport& asked, const OpGraph& graph, const Cluster& cluster) {
+ExitStatus write_export(const RunExport& result, const OpGraph& graph, const Cluster& cluster) {
+  const AskedExport& asked = *result.asked;
   if (asked.kind == "goal") return write_goal(asked, graph, cluster);
   Outputs outputs;
+  if (result.settings) {
+    write_settings(asked, *result.settings, outputs);
+    return outputs.end(ExitStatus::kDone);
+  }
   for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
     outputs.write(fmt::format("{}/stepsim.{}.et", asked.path, rank),
                   chakra_file(graph, cluster.chip, rank));

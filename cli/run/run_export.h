@@ -1,12 +1,13 @@
-// `stepsim run .. --export KIND PATH`: writes the op graph of the step for other simulators.
+// `stepsim run .. --export KIND PATH`: writes the op graph of the step for other simulators, or the
+// experiment as the settings of a trainer.
 
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/export_option.h"
 #include "cli/subcommand.h"
 #include "sim/hardware/cluster.h"
 #include "sim/program/op_graph.h"
@@ -14,20 +15,22 @@
 namespace stepsim {
 
 struct RunExport {
-  std::string kind;  // "chakra" or "goal"
-  std::string path;  // a folder; goal: a file
+  std::optional<AskedExport> asked{};
+  std::optional<TrainerExport> settings{};  // of a trainer, from prepare_export() on
 };
 
 // Takes --export and its two words out of the arguments. Throws ConfigError if they are no export.
-// `kineto FOLDER` becomes the options of a trace in that format, which are the same files, and
-// nullopt.
-std::optional<RunExport> take_export(std::vector<std::string>& arguments);
+// `kineto FOLDER` becomes the options of a trace in that format, which are the same files; then
+// nothing is asked.
+RunExport take_run_export(std::vector<std::string>& arguments);
 
-// Makes the folder, and tries whether it, or the file, can be written. Throws ConfigError if not,
-// and for more ranks than files are written of.
-void prepare_export(const RunExport& asked, std::int64_t ranks);
+// Makes the folder, tries whether it, or the file, can be written, and makes the settings of a
+// trainer. Throws ConfigError if a part fails, and for more ranks than files are written of.
+// REQUIRES: something is asked, as for the next one.
+void prepare_export(const Experiment& experiment, const ExperimentRecord& record,
+                    RunExport& result);
 
 // Writes the files. REQUIRES: prepare_export() was called.
-ExitStatus write_export(const RunExport& asked, const OpGraph& graph, const Cluster& cluster);
+ExitStatus write_export(const RunExport& result, const OpGraph& graph, const Cluster& cluster);
 
 }  // namespace stepsim

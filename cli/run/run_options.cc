@@ -250,7 +250,9 @@ po::options_description run_option_list() {
       "every rank (default: on)");
   add("export", text("KIND PATH"),
       "write the work of the step for others: chakra FOLDER, an .et file a rank; goal FILE, a "
-      "schedule of LogGOPSim; kineto FOLDER, the trace as PyTorch's profiler writes it");
+      "schedule of LogGOPSim; kineto FOLDER, the trace as PyTorch's profiler writes it. Or the "
+      "plan as settings of a trainer: megatron FILE.sh, torchtitan FILE.toml, maxtext FILE.yml, "
+      "nemo FILE.yaml");
   add_trace_options(options, "write a trace");
   add("trace-ranks", text("LIST"),
       "ranks in the trace: 0,8-15 (default: one of each pipeline stage)");

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analysis/step/schedule_run.h"
+#include "cli/export_option.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/schedule/schedule_comparison.h"
@@ -14,6 +15,7 @@
 #include "cli/standard_output.h"
 #include "cli/trace_outputs.h"
 #include "schedules/pipeline/orders/fused_neighbours.h"
+#include "schedules/pipeline/torch_order.h"
 
 namespace stepsim {
 namespace {
@@ -106,7 +108,11 @@ ExitStatus run_schedule_command(const std::vector<std::string>& arguments) {
     print(describe_schedules());
     return ExitStatus::kDone;
   }
-  ScheduleWork work = read_work(arguments);
+  std::vector<std::string> rest = arguments;
+  const std::optional<AskedExport> exported = take_export(rest, {"torchtitan"});
+  if (exported) require_writable(*exported);
+  ScheduleWork work = read_work(rest);
+  const std::string order = exported ? write_torch_order(work.schedule) : "";
   ScheduleOptions& options = work.options;
   const StageCosts costs = costs_of(options.request);
   const std::optional<PostingRule> posting = posting_of(options, options.name);
@@ -120,6 +126,7 @@ ExitStatus run_schedule_command(const std::vector<std::string>& arguments) {
               {.metadata = {{"schedule", options.name}}}, outputs);
   const std::string json = options.json.empty() ? "" : schedule_json(options, own, comparison);
   outputs.write(options.json, json);
+  if (exported) outputs.write(exported->path, order);
   if (!options.plot.empty()) {
     outputs.write(options.plot,
                   timeline_svg(schedule_plot(options.name, own.schedule, costs, run.replayed)));

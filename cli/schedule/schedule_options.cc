@@ -138,6 +138,9 @@ po::options_description schedule_option_list() {
   add_json_option(options);
   add("plot", po::value<std::string>()->value_name("FILE"),
       "draw the ops of each rank over time, and what it holds; FILE ends in .svg");
+  add("export", po::value<std::string>()->value_name("KIND PATH"),
+      "torchtitan FILE.csv: write the order as PyTorch and torchtitan read it "
+      "(pipeline_parallel_schedule_csv)");
   add_input_option(options);
   return options;
 }

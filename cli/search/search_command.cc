@@ -61,30 +61,26 @@ SearchResult searched(const SearchRequest& request) {
   return search_plans(request.places, options);
 }
 
-// Goes on from the best plans, or where nothing fits from those that need the least memory.
 Refinement refined(const SearchRequest& request, const SearchResult& result,
                    const ProgressClock::time_point& start) {
-  constexpr std::size_t kStarts = 3;
   if (result.least_step) return {};
-  std::vector<FoundPlan> starts = result.best.empty() ? result.nearest : result.best;
-  if (starts.size() > kStarts) starts.resize(kStarts);
   std::optional<double> left;
   if (request.options.time_limit_s) {
     left = *request.options.time_limit_s -
            std::chrono::duration<double>(ProgressClock::now() - start).count();
   }
-  return refine_plans(request.places, starts, request.settled, request.refine, request.options,
-                      left);
+  return refine_plans(request.places, starts_of_refinement(result), request.settled, request.refine,
+                      request.options, left);
 }
 
 // The best plan as an experiment, complete in itself.
-std::string experiment_of(const SearchRequest& request, const FoundPlan& plan) {
+LoadedExperiment loaded_of(const SearchRequest& request, const FoundPlan& plan) {
   ExperimentSource source = request.sources[plan.place];
   KeyTexts texts = key_texts(plan.plan);
   source.plan = std::move(texts.plan);
   source.software = std::move(texts.software);
   source.pass = std::move(texts.pass);
-  return record_json(load_with_topology(source).record, {}, version()) + "\n";
+  return load_with_topology(source);
 }
 
 ExitStatus run_search_command(const std::vector<std::string>& arguments) {
@@ -116,12 +112,18 @@ ExitStatus run_search_command(const std::vector<std::string>& arguments) {
   if (!request.plot.empty()) outputs.write(request.plot, plot_svg(search_plot(request, result)));
   const FoundPlan* const winner = winner_of(request, result, refinement);
   if (!request.experiment.empty() && winner != nullptr) {
-    outputs.write(request.experiment, experiment_of(request, *winner));
+    outputs.write(request.experiment,
+                  record_json(loaded_of(request, *winner).record, {}, version()) + "\n");
   }
   outputs.commit();
   outputs.print(request.json == "-"
                     ? json
                     : search_report(request, result, refinement, why, shows_color(STDOUT_FILENO)));
+  if (request.exported && winner != nullptr) {
+    const LoadedExperiment best = loaded_of(request, *winner);
+    write_settings(*request.exported, settings_for(*request.exported, best.experiment, best.record),
+                   outputs);
+  }
   return outputs.end(winner == nullptr ? ExitStatus::kNo : ExitStatus::kDone);
 }
 

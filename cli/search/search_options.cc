@@ -146,6 +146,22 @@ std::vector<std::optional<double>> read_prices(const CommandLine& line, std::siz
   return prices;
 }
 
+// The tokens of a training; unset: nothing is said of it.
+std::optional<double> read_tokens(const CommandLine& line, bool has_clusters,
+                                  std::vector<Problem>& problems) {
+  constexpr double kUsual = 1e12;
+  constexpr double kMost = 1e18;
+  if (line.options.count("pass") != 0) {
+    if (line.options.count("tokens") == 0) return std::nullopt;
+    problems.push_back({"--tokens", "is the length of a training: leave it out with --pass"});
+    return std::nullopt;
+  }
+  if (line.options.count("tokens") == 0) {
+    return has_clusters ? std::optional(kUsual) : std::nullopt;
+  }
+  return read_positive(line, "tokens", kMost, problems);
+}
+
 // The keys that --fix gives one value.
 std::set<std::string> keys_of(const std::string& text) {
   std::set<std::string> keys;
@@ -324,6 +340,9 @@ po::options_description search_option_list() {
   add("minimize", text("step|memory|cost|chips"), "what is best (default: step)");
   add("step-at-most", text("TIME"), "leave out plans whose step takes longer");
   add("gpu-hour", text("PRICE[,PRICE]"), "price of a chip for an hour, one for each cluster");
+  add("tokens", text("N"),
+      "tokens of the whole training, as in 15.6e12: say its days, price and energy (default with "
+      "several clusters: 1e12)");
   add("top", text("N"), "list the N best plans (default: 10)");
   add("time-limit", text("TIME"),
       "stop after this time with the best plan so far, and say how far the best may be from it");
@@ -344,6 +363,9 @@ po::options_description search_option_list() {
   add("csv", text("FILE"), "write the best plans as a table");
   add("plot", text("FILE.svg"), "draw step time against memory, with the front");
   add("experiment", text("FILE.json"), "write the best plan as an experiment for stepsim run");
+  add("export", text("KIND PATH"),
+      "write the best plan as the settings of a trainer: megatron FILE.sh, torchtitan FILE.toml, "
+      "maxtext FILE.yml, nemo FILE.yaml");
   add_json_option(options);
   add_html_option(options);
   add_input_option(options);
@@ -352,8 +374,11 @@ po::options_description search_option_list() {
 
 SearchRequest read_search_request(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
-  const CommandLine line = read_command_line(arguments, search_option_list(), problems);
   SearchRequest request;
+  std::vector<std::string> rest = arguments;
+  request.exported = take_export(rest, trainer_kinds());
+  if (request.exported) require_writable(*request.exported);
+  const CommandLine line = read_command_line(rest, search_option_list(), problems);
   if (line.words.size() > 1)
     problems.push_back({line.words[1], "there can be only one EXPERIMENT"});
   require_options(line, problems);
@@ -379,6 +404,7 @@ SearchRequest read_search_request(const std::vector<std::string>& arguments) {
   const std::vector<std::string> clusters = read_clusters(line, problems);
   const std::vector<std::optional<double>> prices = read_prices(line, clusters.size(), problems);
   request.has_price = line.options.count("gpu-hour") != 0;
+  request.tokens = read_tokens(line, clusters.size() > 1, problems);
   read_outputs(line, request, problems);
   const KeyTexts start = start_of(line);
   for (std::size_t i = 0; i < clusters.size(); ++i) {

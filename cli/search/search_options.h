@@ -8,6 +8,7 @@
 
 #include "analysis/search/refine.h"
 #include "analysis/search/search.h"
+#include "cli/export_option.h"
 #include "cli/subcommand.h"
 #include "proto/load_experiment.h"
 
@@ -21,12 +22,14 @@ struct SearchRequest {
   SettledKeys settled{};              // for refine_plans()
   std::optional<ParallelPlan> why{};  // on the first cluster
   bool has_price = false;
-  std::string json{};  // files to be written; empty: none; "-": standard output
+  std::optional<double> tokens{};  // of a whole training: what it takes is said, too
+  std::string json{};              // files to be written; empty: none; "-": standard output
   std::string csv{};
   std::string plot{};
   std::string experiment{};  // of the best plan
   std::string html{};
-  std::string asked{};  // asked_json()
+  std::optional<AskedExport> exported{};  // of the best plan, as the settings of a trainer
+  std::string asked{};                    // asked_json()
 };
 
 // Throws ConfigError with all problems of the options, the model and the clusters.

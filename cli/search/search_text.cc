@@ -36,6 +36,21 @@ std::string value_of_key(const ParallelPlan& plan, std::string_view key) {
   return field->write(&plan).value_or("");
 }
 
+const std::vector<FoundPlan>& listed(const SearchResult& result) {
+  return result.best.empty() ? result.nearest : result.best;
+}
+
+// The number in the list of the plan from which another was refined; unset where that was the best
+// one of its cluster and is not listed.
+std::optional<std::size_t> number_of_start(const SearchResult& result, const RefinedPlan& refined) {
+  const auto is_start = [&](const FoundPlan& plan) {
+    return plan.place == refined.plan.place && plan.number == refined.plan.number;
+  };
+  const auto at = std::ranges::find_if(listed(result), is_start);
+  if (at == listed(result).end()) return std::nullopt;
+  return static_cast<std::size_t>(at - listed(result).begin()) + 1;
+}
+
 // ---- JSON ----
 
 std::string keys_json(KeyGroup group, const ParallelPlan& plan) {
@@ -85,6 +100,13 @@ std::string run_command_of(const SearchRequest& request, const FoundPlan& found)
   return command + " " + words_of_plan(found.plan, &shell_word);
 }
 
+// Whether a refined plan may be listed and is better than another, if there is one.
+bool is_better(const FoundPlan& refined, const FoundPlan* other, const SearchRequest& request) {
+  const bool may_be = refined.leaves_headroom || (request.options.takes_likely && refined.fits);
+  if (!may_be) return false;
+  return other == nullptr || merit_of(refined, request.options) < merit_of(*other, request.options);
+}
+
 std::string found_json(const SearchRequest& request, const FoundPlan& found) {
   const std::string interval = found.step_interval_s
                                    ? fmt::format("[{:.12f}, {:.12f}]", found.step_interval_s->low,
@@ -115,7 +137,8 @@ std::string counts_json(const std::map<std::string, std::uint64_t>& counts) {
   return '{' + text + '}';
 }
 
-std::string refined_json(const SearchRequest& request, const Refinement& refinement) {
+std::string refined_json(const SearchRequest& request, const SearchResult& result,
+                         const Refinement& refinement) {
   if (request.refine == RefineEffort::kNone) return "";
   std::string plans;
   for (const RefinedPlan& refined : refinement.plans) {
@@ -125,11 +148,12 @@ std::string refined_json(const SearchRequest& request, const Refinement& refinem
           fmt::format(R"({}{{"key": {}, "from": {}, "to": {}}})", changes.empty() ? "" : ", ",
                       quoted_json(change.key), quoted_json(change.from), quoted_json(change.to));
     }
+    const std::optional<std::size_t> of = number_of_start(result, refined);
     std::string found = found_json(request, refined.plan);
     found.pop_back();  // the brace
-    plans +=
-        fmt::format("{}{}, \"of\": {}, \"changes\": [{}]}}",
-                    plans.empty() ? "\n      " : ",\n      ", found, refined.start + 1, changes);
+    plans += fmt::format("{}{}, \"of\": {}, \"changes\": [{}]}}",
+                         plans.empty() ? "\n      " : ",\n      ", found,
+                         of ? std::to_string(*of) : "null", changes);
   }
   return fmt::format(
       ",\n  \"refined\": {{\"plans\": [{}],\n    \"considered\": {}, \"excluded\": {}, "
@@ -144,6 +168,41 @@ std::string plans_json(const SearchRequest& request, const std::vector<FoundPlan
   return json_lines(json_values(plans, found), 4);
 }
 
+// What a whole training takes with a plan.
+struct Training {
+  double days = 0;
+  std::optional<Interval> days_interval{};
+  double cost = 0;  // chip-hours where there is no price
+  std::optional<double> kilowatt_hours{};
+};
+
+Training training_of(const SearchRequest& request, const FoundPlan& plan) {
+  constexpr double kDay = 86400;  // seconds
+  const double steps = *request.tokens /
+                       static_cast<double>(plan.plan.batch.global_batch * plan.plan.batch.sequence);
+  Training training{.days = steps * to_seconds(plan.step) / kDay, .cost = steps * plan.cost};
+  if (plan.step_interval_s) {
+    training.days_interval = Interval{.low = steps * plan.step_interval_s->low / kDay,
+                                      .high = steps * plan.step_interval_s->high / kDay};
+  }
+  if (plan.joules) training.kilowatt_hours = steps * *plan.joules / kKilowattHour;
+  return training;
+}
+
+std::string training_json(const SearchRequest& request, const FoundPlan& plan) {
+  if (!request.tokens) return "null";
+  const Training training = training_of(request, plan);
+  const std::string interval =
+      training.days_interval ? fmt::format("[{}, {}]", json_number(training.days_interval->low),
+                                           json_number(training.days_interval->high))
+                             : "null";
+  return fmt::format(
+      R"({{"tokens": {}, "days": {}, "days_interval": {}, "cost": {}, "energy_kwh": {}}})",
+      json_number(*request.tokens), json_number(training.days), interval,
+      json_number(training.cost),
+      training.kilowatt_hours ? json_number(*training.kilowatt_hours) : "null");
+}
+
 // The best plan of all as `best` has them, and whether it was refined.
 std::string answer_json(const SearchRequest& request, const SearchResult& result,
                         const Refinement& refinement) {
@@ -152,7 +211,44 @@ std::string answer_json(const SearchRequest& request, const SearchResult& result
   std::string found = found_json(request, *winner);
   found.pop_back();  // the brace
   const bool is_refined = result.best.empty() || winner != &result.best.front();
-  return fmt::format("{}, \"refined\": {}}}", found, is_refined ? "true" : "false");
+  return fmt::format("{}, \"refined\": {}, \"training\": {}}}", found,
+                     is_refined ? "true" : "false", training_json(request, *winner));
+}
+
+// The best plan of a place, refined or not, and how good that is known to be.
+struct BestOfCluster {
+  const FoundPlan* plan = nullptr;  // none that may be listed
+  double bound_gap = 0;             // of the plans of the space
+};
+
+BestOfCluster best_of_cluster(std::size_t place, const SearchRequest& request,
+                              const SearchResult& result, const Refinement& refinement) {
+  const BestOfPlace& of_space = result.best_of_places[place];
+  BestOfCluster best{.plan = of_space.plan ? &*of_space.plan : nullptr,
+                     .bound_gap = of_space.bound_gap};
+  for (const RefinedPlan& refined : refinement.plans) {
+    if (refined.plan.place == place && is_better(refined.plan, best.plan, request)) {
+      best.plan = &refined.plan;
+    }
+  }
+  return best;
+}
+
+std::string best_of_clusters_json(const SearchRequest& request, const SearchResult& result,
+                                  const Refinement& refinement) {
+  std::vector<std::string> clusters;
+  for (std::size_t place = 0; place < result.best_of_places.size(); ++place) {
+    const BestOfCluster best = best_of_cluster(place, request, result, refinement);
+    std::string found = best.plan
+                            ? found_json(request, *best.plan)
+                            : fmt::format(R"({{"cluster": {}, "plan": null}})",
+                                          quoted_json(request.places[place].base.cluster.name));
+    found.pop_back();  // the brace
+    clusters.push_back(fmt::format(R"({}, "bound_gap": {}, "training": {}}})", found,
+                                   json_number(best.bound_gap),
+                                   best.plan ? training_json(request, *best.plan) : "null"));
+  }
+  return json_lines(clusters, 4);
 }
 
 std::string why_json(const SearchRequest& request, const PlanVerdict& why) {
@@ -169,10 +265,6 @@ std::string why_json(const SearchRequest& request, const PlanVerdict& why) {
 }
 
 // ---- the table ----
-
-const std::vector<FoundPlan>& listed(const SearchResult& result) {
-  return result.best.empty() ? result.nearest : result.best;
-}
 
 // What a step loses most to: "tp 12 %, bubble 8 %".
 std::string losses(const FoundPlan& plan) {
@@ -272,9 +364,7 @@ std::vector<Column> columns_of(const SearchRequest& request, const std::vector<F
   return columns;
 }
 
-void add_table(const SearchRequest& request, const std::vector<FoundPlan>& plans,
-               ReportText& text) {
-  const std::vector<Column> columns = columns_of(request, plans);
+void add_columns(const std::vector<Column>& columns, ReportText& text) {
   const auto row = [&](const auto& cell) {
     std::string line;
     for (const Column& column : columns) {
@@ -286,9 +376,98 @@ void add_table(const SearchRequest& request, const std::vector<FoundPlan>& plans
     text.line("{}", line);
   };
   row([](const Column& column) { return column.title; });
-  for (std::size_t i = 0; i < plans.size(); ++i) {
+  for (std::size_t i = 0; i < columns.front().cells.size(); ++i) {
     row([i](const Column& column) { return column.cells[i]; });
   }
+}
+
+void add_table(const SearchRequest& request, const std::vector<FoundPlan>& plans,
+               ReportText& text) {
+  add_columns(columns_of(request, plans), text);
+}
+
+// "12.3", "4.56", "0.0789": three digits
+std::string three_digits(double value) {
+  return value >= 1000 ? grouped(value) : fmt::format("{:.3g}", value);
+}
+
+std::string interval_text(const std::optional<Interval>& interval) {
+  if (!interval) return "";
+  return three_digits(interval->low) + " to " + three_digits(interval->high);
+}
+
+// What a whole training takes, in columns beside `plans`; nullptr stands for none.
+void add_training_columns(const SearchRequest& request, const std::vector<const FoundPlan*>& plans,
+                          std::vector<Column>& columns) {
+  const auto add = [&](const char* title, const auto& cell) {
+    Column column{.title = title, .cells = {}};
+    for (const FoundPlan* const plan : plans) {
+      column.cells.push_back(plan ? cell(training_of(request, *plan)) : "");
+    }
+    columns.push_back(std::move(column));
+  };
+  add("days", [](const Training& training) { return three_digits(training.days); });
+  add("8 of 10", [](const Training& training) { return interval_text(training.days_interval); });
+  add(request.has_price ? "cost" : "chip-hours",
+      [](const Training& training) { return three_digits(training.cost); });
+  add("MWh", [](const Training& training) {
+    return training.kilowatt_hours ? three_digits(*training.kilowatt_hours / 1000) : "";
+  });
+}
+
+// The best plan of each of several clusters, in one table.
+void add_clusters(const SearchRequest& request, const SearchResult& result,
+                  const Refinement& refinement, ReportText& text) {
+  if (result.best_of_places.empty()) return;
+  text.section("Best of each cluster",
+               request.tokens
+                   ? fmt::format("days, {} and energy of a training of {:.4g} tokens (--tokens)",
+                                 request.has_price ? "cost" : "chip-hours", *request.tokens)
+                   : "");
+  std::vector<const FoundPlan*> plans;
+  Column names{.title = "cluster", .cells = {}, .is_text = true};
+  Column proofs{.title = "proof", .cells = {}, .is_text = true};
+  for (std::size_t place = 0; place < request.places.size(); ++place) {
+    const BestOfCluster best = best_of_cluster(place, request, result, refinement);
+    plans.push_back(best.plan);
+    names.cells.push_back(request.places[place].base.cluster.name);
+    proofs.cells.push_back(
+        best.plan == nullptr  ? (best.bound_gap > 0 ? "not known" : "nothing fits")
+        : best.bound_gap == 0 ? "proven"
+                              : fmt::format("within {:.1f} %", 100 * best.bound_gap));
+  }
+  std::vector<Column> columns = {std::move(names)};
+  const auto add = [&](const char* title, bool is_text, const auto& cell) {
+    Column column{.title = title, .cells = {}, .is_text = is_text};
+    for (const FoundPlan* const plan : plans) column.cells.push_back(plan ? cell(*plan) : "");
+    columns.push_back(std::move(column));
+  };
+  add("chips", false, [](const FoundPlan& plan) { return grouped(plan.chips); });
+  add("step", false,
+      [](const FoundPlan& plan) { return fmt::format("{:.3f} s", to_seconds(plan.step)); });
+  add("MFU", false, [](const FoundPlan& plan) { return fmt::format("{:.1f} %", 100 * plan.mfu); });
+  add("memory", false, [](const FoundPlan& plan) {
+    return fmt::format("{:.1f} GB", static_cast<double>(plan.peak.value()) / kGigabyte);
+  });
+  add("fits", true, [](const FoundPlan& plan) { return std::string(name_of(plan.certainty)); });
+  if (request.tokens) add_training_columns(request, plans, columns);
+  columns.push_back(std::move(proofs));
+  add_columns(columns, text);
+  text.blank();
+  for (std::size_t place = 0; place < plans.size(); ++place) {
+    if (plans[place] == nullptr) continue;
+    text.wrapped(
+        2, request.places[place].base.cluster.name + ": " + words_of_plan(plans[place]->plan));
+  }
+}
+
+// What a whole training takes with the best plan of one cluster.
+void add_training(const SearchRequest& request, const FoundPlan& plan, ReportText& text) {
+  if (!request.tokens || request.places.size() > 1) return;
+  std::vector<Column> columns;
+  add_training_columns(request, {&plan}, columns);
+  text.section("Training", fmt::format("of {:.4g} tokens with the best plan", *request.tokens));
+  add_columns(columns, text);
 }
 
 void add_reasons(const std::map<std::string, std::uint64_t>& excluded, ReportText& text) {
@@ -334,7 +513,8 @@ void add_plan(const SearchRequest& request, const char* title, const FoundPlan& 
   }
 }
 
-void add_refined(const SearchRequest& request, const Refinement& refinement, ReportText& text) {
+void add_refined(const SearchRequest& request, const SearchResult& result,
+                 const Refinement& refinement, ReportText& text) {
   if (request.refine == RefineEffort::kNone || refinement.considered == 0) return;
   text.section("Refined", "the best plans with one more key changed after the other");
   if (refinement.plans.empty()) {
@@ -343,9 +523,10 @@ void add_refined(const SearchRequest& request, const Refinement& refinement, Rep
     text.line("  {:>11}  {:>6}  {:>8}  {:>3}  {}", "step", "MFU", "memory", "of", "changes");
   }
   for (const RefinedPlan& refined : refinement.plans) {
+    const std::optional<std::size_t> of = number_of_start(result, refined);
     text.line("  {:>9.3f} s  {:>4.1f} %  {:>5.1f} GB  {:>3}  {}", to_seconds(refined.plan.step),
               100 * refined.plan.mfu, static_cast<double>(refined.plan.peak.value()) / kGigabyte,
-              refined.start + 1, words_of(refined.changes));
+              of ? std::to_string(*of) : "", words_of(refined.changes));
   }
   text.blank();
   if (!refinement.plans.empty()) {
@@ -458,8 +639,10 @@ void add_why(const SearchRequest& request, const SearchResult& result, const Ref
   const auto refined = std::ranges::find_if(
       refinement.plans, [&](const RefinedPlan& one) { return is_same(one.plan); });
   if (refined != refinement.plans.end()) {
+    const std::optional<std::size_t> of = number_of_start(result, *refined);
     return text.wrapped(
-        2, fmt::format("It is what number {} of the list was refined to.", refined->start + 1));
+        2, fmt::format("It is what {} was refined to.",
+                       of ? fmt::format("number {} of the list", *of) : "the best of a cluster"));
   }
   if (!found.fits) return text.wrapped(2, "It is not in the list because it does not fit.");
   if (!result.best.empty()) {
@@ -507,11 +690,7 @@ const FoundPlan* winner_of(const SearchRequest& request, const SearchResult& res
   const FoundPlan* const best = result.best.empty() ? nullptr : &result.best.front();
   if (refinement.plans.empty()) return best;
   const FoundPlan& refined = refinement.plans.front().plan;
-  const bool may_be = refined.leaves_headroom || (request.options.takes_likely && refined.fits);
-  if (!may_be) return best;
-  const bool is_better =
-      best == nullptr || merit_of(refined, request.options) < merit_of(*best, request.options);
-  return is_better ? &refined : best;
+  return is_better(refined, best, request) ? &refined : best;
 }
 
 SearchOutcome outcome_of(const SearchRequest& request, const SearchResult& result,
@@ -542,7 +721,9 @@ std::string search_report(const SearchRequest& request, const SearchResult& resu
   const FoundPlan* const winner = winner_of(request, result, refinement);
   const bool is_refined =
       winner != nullptr && (result.best.empty() || winner != &result.best.front());
-  if (is_refined) add_refined(request, refinement, text);
+  add_clusters(request, result, refinement, text);
+  if (winner != nullptr) add_training(request, *winner, text);
+  if (is_refined) add_refined(request, result, refinement, text);
   add_heading(request, result, text);
   const std::vector<FoundPlan>& plans = listed(result);
   if (!plans.empty()) {
@@ -558,7 +739,7 @@ std::string search_report(const SearchRequest& request, const SearchResult& resu
     text.section("Front", meaning_of_front(result));
     add_table(request, result.front, text);
   }
-  if (!is_refined) add_refined(request, refinement, text);
+  if (!is_refined) add_refined(request, result, refinement, text);
   if (why) add_why(request, result, refinement, *why, text);
   add_counts(result, text);
   return text.text();
@@ -576,7 +757,7 @@ std::string search_json(const SearchRequest& request, const SearchResult& result
       "  \"simulated\": {},\n  \"outcome\": \"{}\",\n  \"bound_gap\": {},\n"
       "  \"searched_keys\": [{}],\n  \"answer\": {},\n  \"front_is_whole\": {},\n"
       "  \"front_gap\": {},\n  \"front_whole_until_s\": {},\n"
-      "  \"best\": {},\n  \"front\": {}{}{}\n}}\n",
+      "  \"best\": {},\n  \"front\": {}{}{}{}\n}}\n",
       request.asked.empty() ? "{}" : request.asked, name_of(request.options.objective),
       result.considered, counts_json(result.excluded), result.simulated,
       name_of(outcome_of(request, result, refinement)), json_number(result.bound_gap), keys,
@@ -584,7 +765,11 @@ std::string search_json(const SearchRequest& request, const SearchResult& result
       json_number(result.front_gap),
       result.front_whole_until ? exact_seconds(*result.front_whole_until) : "null",
       plans_json(request, listed(result)), plans_json(request, result.front),
-      refined_json(request, refinement), why ? ",\n  \"why\": " + why_json(request, *why) : "");
+      result.best_of_places.empty()
+          ? ""
+          : ",\n  \"best_of_cluster\": " + best_of_clusters_json(request, result, refinement),
+      refined_json(request, result, refinement),
+      why ? ",\n  \"why\": " + why_json(request, *why) : "");
 }
 
 std::string search_csv(const SearchRequest& request, const SearchResult& result) {

@@ -11,7 +11,11 @@
 //                     is known of the best
 //   searched_keys     the keys of the space, over which bound_gap holds
 //   answer            the best plan of all, as those of `best`, with refined: whether it is one of
-//                     refined.plans; null: none fits
+//                     refined.plans, and training; null: none fits
+//   training          with --tokens: {tokens, days, days_interval, cost, energy_kwh} of a whole
+//                     training with the plan, without failures
+//   best_of_cluster   with several clusters: the best plan of each, as those of `best`, with
+//                     bound_gap and training; {cluster, plan: null, bound_gap} where none fits
 //   front_is_whole    whether every plan that could be on the front was simulated
 //   front_gap         0 then; 0.02: one that wasn't may have 2 % less time and memory than each of
 //                     the front
@@ -23,8 +27,9 @@
 //                     none does, those that are likely to fit, or those with the least memory
 //   front             the same of the plans that no other beats in time, memory and chips
 //   refined           {plans [like best, with `of`, the number of the plan of `best` that it comes
-//                     from, and changes [{key, from, to}...]], considered, excluded, simulated,
-//                     is_whole}; absent with --refine none
+//                     from (null: the best of its cluster, which is not listed), and changes [{key,
+//                     from, to}...]], considered, excluded, simulated, is_whole}; absent with
+//                     --refine none
 //   why               the plan of --why: {plan, problems, found, step_bound_s, memory_bound_bytes}
 
 #pragma once

@@ -15,7 +15,6 @@ namespace stepsim {
 namespace {
 
 constexpr std::size_t kMostAicbProblems = 20;
-constexpr std::size_t kMostAicbNodes = 6'000'000;  // as many take 0.7 GB with their groups
 constexpr std::int64_t kMostAicbTime = std::numeric_limits<std::int64_t>::max() / 1000;
 
 // The groups that a rank is a member of.
@@ -170,21 +169,6 @@ class AicbReader {
     if (sizes_.ranks / sizes_.tensor % sizes_.expert != 0) {
       refuse("ep must divide the data-parallel ranks");
     }
-    nodes_ = nodes_of_rank();
-    if (nodes_ * sizes_.ranks > kMostAicbNodes) {
-      refuse(
-          fmt::format("has rows of {} ops and collectives for each of {} ranks; a replay has at "
-                      "most 6 million of them",
-                      nodes_, sizes_.ranks));
-    }
-  }
-
-  std::size_t nodes_of_rank() const {
-    std::size_t nodes = 0;
-    for (const AicbRow& row : rows_) {
-      for (const AicbWork& work : row.works) nodes += work.op ? 2U : 1U;
-    }
-    return nodes;
   }
 
   // first, first + stride, ...: so many ranks.
@@ -226,19 +210,30 @@ class AicbReader {
     return {.first = first, .stride = count == 1 ? 1 : stride, .count = count};
   }
 
-  std::uint32_t number_of_group(AicbGroup group, std::uint32_t rank) {
-    const Members of = members(group, rank);
-    if (of.count == sizes_.ranks) return 0;
+  // Returns the number of the division of all ranks into such groups.
+  std::uint32_t number_of_division(AicbGroup group) {
+    const Members first = members(group, 0);
+    if (first.count == sizes_.ranks) return 0;
+    TraceJob& job = read_.job;
     const auto [found, is_new] =
-        numbers_.try_emplace(of, static_cast<std::uint32_t>(read_.job.groups.size()));
-    if (is_new) {
-      std::vector<std::uint32_t>& ranks = read_.job.groups.emplace_back();
-      for (std::uint32_t i = 0; i < of.count; ++i) ranks.push_back(of.first + i * of.stride);
+        divisions_.try_emplace(group, static_cast<std::uint32_t>(job.divisions.size()));
+    if (!is_new) return found->second;
+    std::vector<std::uint32_t>& division = job.divisions.emplace_back();
+    for (std::uint32_t rank = 0; rank < sizes_.ranks; ++rank) {
+      const Members of = members(group, rank);
+      if (of.first != rank) continue;
+      const auto [number, is_new_group] =
+          numbers_.try_emplace(of, static_cast<std::uint32_t>(job.groups.size()));
+      if (is_new_group) {
+        std::vector<std::uint32_t>& ranks = job.groups.emplace_back();
+        for (std::uint32_t i = 0; i < of.count; ++i) ranks.push_back(of.first + i * of.stride);
+      }
+      division.push_back(number->second);
     }
     return found->second;
   }
 
-  void add_work(const AicbRow& row, const AicbWork& work, std::uint32_t rank) {
+  void add_work(const AicbRow& row, const AicbWork& work) {
     TraceRank& program = read_.job.programs.back();
     const auto last = [&] {
       return std::vector<std::uint32_t>(program.nodes.empty() ? 0 : 1, blocking_);
@@ -255,7 +250,7 @@ class AicbReader {
     collective.kind = TraceNodeKind::kCollective;
     collective.op = *work.op;
     collective.name = name_;
-    collective.group = number_of_group(work.group, rank);
+    collective.group = number_of_division(work.group);
     collective.bytes = Bytes(work.bytes);
     program.add(collective, last());
     // Nothing waits for gradients of weights.
@@ -269,21 +264,16 @@ class AicbReader {
     job.ranks = sizes_.ranks;
     job.groups = {all_ranks(sizes_.ranks)};
     TraceNames names(job.names);
-    job.programs.reserve(sizes_.ranks);
-    for (std::uint32_t rank = 0; rank < sizes_.ranks; ++rank) {
-      job.programs.emplace_back();
-      job.programs.back().nodes.reserve(nodes_);
-      job.programs.back().dependencies.reserve(nodes_);
-      blocking_ = 0;
-      for (const AicbRow& row : rows_) {
-        name_ = names.number(row.name);
-        add_work(row, row.works[0], rank);
-      }
-      for (std::size_t i = rows_.size(); i > 0; --i) {
-        name_ = names.number(rows_[i - 1].name);
-        add_work(rows_[i - 1], rows_[i - 1].works[1], rank);
-        add_work(rows_[i - 1], rows_[i - 1].works[2], rank);
-      }
+    job.divisions = {{0}};
+    job.programs.emplace_back();  // all ranks do the same
+    for (const AicbRow& row : rows_) {
+      name_ = names.number(row.name);
+      add_work(row, row.works[0]);
+    }
+    for (std::size_t i = rows_.size(); i > 0; --i) {
+      name_ = names.number(rows_[i - 1].name);
+      add_work(rows_[i - 1], rows_[i - 1].works[1]);
+      add_work(rows_[i - 1], rows_[i - 1].works[2]);
     }
     read_.notes.emplace_back("times are taken as nanoseconds; rows that were not measured have 1");
     if (!is_micro_) {
@@ -308,8 +298,8 @@ class AicbReader {
   bool is_micro_ = false;
   std::size_t line_ = 1;
   std::vector<AicbRow> rows_;
-  std::size_t nodes_ = 0;  // of a rank
   AicbJob read_;
+  std::map<AicbGroup, std::uint32_t> divisions_;
   std::map<Members, std::uint32_t> numbers_;
   std::uint32_t blocking_ = 0;  // the last node that others wait for
   std::uint32_t name_ = 0;

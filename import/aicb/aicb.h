@@ -10,7 +10,8 @@
 // forward and input gradients tensor parallel, of weight gradients data parallel; _EP expert
 // parallel, _DP_EP the ranks with the same experts. Ranks are numbered tensor, then data parallel
 // (experts inside data). Sizes are those of the larger buffer. A header `MICRO` has rows of all
-// ranks.
+// ranks. All ranks do the same, so the job has one program, whatever their number, and divisions of
+// the ranks (TraceJob::divisions).
 
 #pragma once
 

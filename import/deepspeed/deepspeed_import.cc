@@ -10,6 +10,7 @@
 #include "import/input_bytes.h"
 #include "import/settings/settings_files.h"
 #include "import/trainer/trainer_experiment.h"
+#include "import/trainer/trainer_keys.h"
 #include "sim/base/field_text.h"
 #include "sim/base/small_letters.h"
 
@@ -18,52 +19,47 @@ namespace {
 
 constexpr std::int64_t kMostSequencesOfAStep = 1 << 24;
 
-bool deepspeed_changes_no_time(const Setting& setting) {
-  constexpr std::string_view kBeginnings =
-      "optimizer.params scheduler steps_per_print wall_clock dump_state flops_profiler "
-      "tensorboard wandb csv_monitor comet comms_logger checkpoint data_efficiency curriculum "
-      "fp16. bf16. zero_allow zero_force prescale gradient_predivide aio memory_breakdown "
-      "nebula elasticity autotuning logging seed load_from_fp32 zero_optimization.allgather "
-      "zero_optimization.contiguous zero_optimization.round_robin zero_optimization.load_from "
-      "zero_optimization.sub_group zero_optimization.stage3_gather zero_optimization.ignore "
-      "zero_optimization.elastic data_types ";
-  const std::string value = in_small_letters(setting.shown());
-  if (value == "false" || value == "0" || value == "auto" || value == "0.0" || value == "[]" ||
-      value == "{}" || is_blank_value(setting.value)) {
-    return true;
-  }
-  return begins_with_one_of(setting.key, kBeginnings);
-}
-
 class Deepspeed {
  public:
-  Deepspeed(TrainerExperiment& made, std::string model_path)
-      : made_(made), s_(made.settings()), model_path_(std::move(model_path)) {}
+  Deepspeed(TrainerExperiment& made, const DeepspeedOptions& options)
+      : made_(made), s_(made.settings()), options_(options) {}
 
   void read() {
+    check_choices("deepspeed", s_);
     model();
     ranks();
     if (ranks_ == 0) return;
+    if (!options_.software.empty()) made_.set("software.catalog", options_.software);
     batch();
     zero();
     types();
     activations();
     rest();
-    made_.assume("no software of the catalog: DeepSpeed has no entry there");
     made_.place(TrainerHardware::kGpu, ranks_);
   }
 
  private:
   void model() {
-    if (!model_path_.empty()) {
-      made_.set_model_file(model_path_);
-    } else if (!made_.request().model.empty()) {
-      made_.start_from_model(made_.request().model, "");
+    const std::string given = made_.request().model;
+    const std::string named = s_.text("model").value_or("");
+    const std::string known = given.empty() ? catalog_model(named) : given;
+    if (!options_.model_path.empty()) {
+      made_.set_model_file(options_.model_path);
+    } else if (known.empty()) {
+      return made_.fail(named.empty() ? "MODEL" : "model",
+                        named.empty() ? "must be given: the folder or config.json of the model "
+                                        "behind the file, or --model M"
+                                      : fmt::format("is {}, which the catalog does not have: "
+                                                    "--model M names one that it has, or a "
+                                                    "config.json",
+                                                    shortened(named)));
     } else {
-      made_.fail("MODEL",
-                 "must be given: the folder or config.json of the model behind the file, or "
-                 "--model M");
+      made_.start_from_model(known, given.empty() ? "model" : "");
     }
+    const bool predicts = !known.empty() && made_.based_model(known).prediction.modules > 0;
+    if (!predicts && made_.draft().integer("model.prediction_modules") == 0) return;
+    made_.set("model.prediction_modules", std::int64_t{0});
+    made_.assume("no modules of multi-token prediction: Hugging Face's models leave them out");
   }
 
   std::int64_t positive(const char* key, std::int64_t otherwise) {
@@ -82,6 +78,11 @@ class Deepspeed {
     const bool has_all = s_.has("train_batch_size") && s_.has("train_micro_batch_size_per_gpu") &&
                          s_.has("gradient_accumulation_steps");
     std::int64_t told = made_.request().ranks;
+    for (const char* const key : {"num_processes", "nproc_per_node", "nnodes"}) s_.use(key);
+    if (told == 0 && s_.has("num_processes")) told = positive("num_processes", 1);
+    if (told == 0 && s_.has("nproc_per_node")) {
+      told = ranks_times(positive("nproc_per_node", 1), positive("nnodes", 1));
+    }
     if (told == 0 && has_all) {
       const std::int64_t all = positive("train_batch_size", 1);
       const std::int64_t steps = positive("gradient_accumulation_steps", 1);
@@ -161,11 +162,14 @@ class Deepspeed {
     made_.set("plan.microbatch", of_replica, "train_micro_batch_size_per_gpu");
     made_.set("plan.global_batch", all ? *all : of_step * accumulated, "train_batch_size");
     constexpr std::int64_t kUsualSequence = 4096;
-    made_.set("plan.sequence", kUsualSequence);
+    const auto length = s_.integer("sequence_length");
+    made_.set("plan.sequence", length.value_or(kUsualSequence), "sequence_length");
     made_.assume(
-        fmt::format("sequences of {} tokens: the data has them; --set plan.sequence=N gives "
-                    "another length",
-                    kUsualSequence));
+        length ? "sequences of the longest that is allowed: the data has shorter ones as well; "
+                 "--set plan.sequence=N gives another length"
+               : fmt::format("sequences of {} tokens: the data has them; --set plan.sequence=N "
+                             "gives another length",
+                             kUsualSequence));
   }
 
   std::optional<std::int64_t> given(const char* key) {
@@ -193,12 +197,11 @@ class Deepspeed {
       made_.set("plan.shard", *shard, "zero_optimization.mics_shard_size");
     }
     offload();
-    made_.leave_unless("zero_optimization.zero_hpz_partition_size", "1",
-                       "backward gathers from all replicas");
-    made_.leave_if_true("zero_optimization.zero_quantized_weights",
-                        "weights travel in their own type");
-    made_.leave_if_true("zero_optimization.zero_quantized_gradients",
-                        "gradients travel in their own type");
+    for (const char* const key :
+         {"zero_optimization.zero_hpz_partition_size", "zero_optimization.zero_quantized_weights",
+          "zero_optimization.zero_quantized_gradients", "zero_optimization.offload_param.device"}) {
+      s_.use(key);
+    }
     for (const char* const key : {"zero_optimization.stage3_prefetch_bucket_size",
                                   "zero_optimization.stage3_max_live_parameters",
                                   "zero_optimization.stage3_max_reuse_distance",
@@ -221,10 +224,6 @@ class Deepspeed {
           old ? "zero_optimization.cpu_offload" : "zero_optimization.offload_optimizer.device";
       made_.set("plan.offload_optimizer", true, key);
       made_.set("software.host_optimizer", true, key);
-      if (state == "nvme") made_.leave(key, "as if the state were in the host's memory");
-    }
-    if (!where("zero_optimization.offload_param.device").empty()) {
-      made_.leave("zero_optimization.offload_param.device", "weights stay on the chips");
     }
     for (const char* const key :
          {"pin_memory", "buffer_count", "buffer_size", "max_in_cpu", "fast_init", "nvme_path",
@@ -247,8 +246,14 @@ class Deepspeed {
     const bool half = enabled("fp16.enabled");
     const bool brain = enabled("bf16.enabled") || enabled("bfloat16.enabled");
     std::string type = half && !brain ? "fp16" : "bf16";
-    if (!half && !brain && !is_auto_) type = "fp32";
+    const std::string torch = s_.text("torch_type").value_or("");
+    if (!half && !brain && !is_auto_) type = torch.empty() ? "fp32" : torch;
+    if (s_.is_true("pure_bf16")) {  // weights and moments, without a copy in fp32
+      type = "bf16";
+      made_.set("software.optimizer_bytes", std::int64_t{4}, "pure_bf16");
+    }
     if (!half && !brain && is_auto_) made_.assume("bf16: the type is \"auto\"");
+    if (type == "fp32" && torch.empty()) made_.assume("dtype fp32: no key says bf16 or fp16");
     made_.set("plan.dtype", type, half ? "fp16.enabled" : "bf16.enabled");
     const std::string sum = in_small_letters(s_.text("data_types.grad_accum_dtype").value_or(""));
     const std::string sent = in_small_letters(s_.text("communication_data_type").value_or(""));
@@ -256,7 +261,6 @@ class Deepspeed {
                          sent.find("32") != std::string::npos;
     made_.set("software.gradient_bytes", std::int64_t{is_wide ? 4 : 2},
               sum.empty() ? "communication_data_type" : "data_types.grad_accum_dtype");
-    if (s_.is_true("amp.enabled")) made_.leave("amp.enabled", "types are those of the plan");
   }
 
   void activations() {
@@ -265,27 +269,35 @@ class Deepspeed {
     }
     made_.leave_if_true("activation_checkpointing.partition_activations",
                         "tensor ranks hold what they keep whole");
+    if (const auto again = s_.truth("gradient_checkpointing")) {
+      if (*again) made_.set("plan.recompute", "full", "gradient_checkpointing");
+      return;
+    }
     made_.assume("no recompute: the model's code decides on that; --set plan.recompute=full does");
   }
 
   void rest() {
     made_.set("software.clip_gradients", s_.number("gradient_clipping").value_or(0) > 0,
               "gradient_clipping");
-    const std::string optimizer = in_small_letters(s_.text("optimizer.type").value_or("adamw"));
-    if (optimizer.find("adam") == std::string::npos || optimizer.find("bit") != std::string::npos) {
-      made_.leave("optimizer.type", "the optimizer is Adam here");
+    for (const char* const key : {"optimizer.type", "trainer_optimizer", "pipeline.stages"}) {
+      s_.use(key);
     }
+    constexpr std::int64_t kUsualRank = 8;
+    const bool tunes = s_.text("tuner").value_or("full") == "lora";
+    if (tunes && !s_.has("lora_rank")) made_.assume("lora_rank 8: the default of the software");
+    const std::int64_t rank = s_.integer_or("lora_rank", kUsualRank);
+    if (tunes) made_.set("plan.lora_rank", rank, "lora_rank");
+    const std::string kernel = s_.text("flash_attn").value_or("auto");
+    if (kernel == "disabled") made_.set("software.fused_attention", false, "flash_attn");
+    if (s_.text("attn_impl") == "eager") made_.set("software.fused_attention", false, "attn_impl");
     made_.leave_if_true("sparse_gradients", "gradients of embeddings are dense");
     made_.leave_if_true("compile.deepcompile", "nothing is compiled");
-    for (const char* const key : {"pipeline.stages", "pipeline.partition"}) {
-      made_.leave(key, "one stage: --set plan.pp=N divides the layers");
-    }
     if (s_.names("zenflow")) made_.leave("zenflow", "the optimizer waits for all gradients");
   }
 
   TrainerExperiment& made_;
   Settings& s_;
-  std::string model_path_;
+  const DeepspeedOptions& options_;
   std::int64_t tp_ = 1;
   std::int64_t cp_ = 1;
   std::int64_t dp_ = 0;
@@ -316,7 +328,46 @@ std::string split_paths(const TrainerFiles& files, std::string& model,
   return settings;
 }
 
+// "auto" is what Hugging Face's Trainer fills in.
+bool has_auto(const Settings& settings) {
+  return std::ranges::any_of(settings.all(),
+                             [](const Setting* setting) { return setting->value == "auto"; });
+}
+
 }  // namespace
+
+bool deepspeed_changes_no_time(const Setting& setting) {
+  constexpr std::string_view kBeginnings =
+      "optimizer.params scheduler steps_per_print wall_clock dump_state flops_profiler "
+      "tensorboard wandb csv_monitor comet comms_logger checkpoint data_efficiency curriculum "
+      "fp16. bf16. zero_allow zero_force prescale gradient_predivide aio memory_breakdown "
+      "nebula elasticity autotuning logging seed load_from_fp32 zero_optimization.allgather "
+      "zero_optimization.contiguous zero_optimization.round_robin zero_optimization.load_from "
+      "zero_optimization.sub_group zero_optimization.stage3_gather zero_optimization.ignore "
+      "zero_optimization.elastic data_types ";
+  const std::string value = in_small_letters(setting.shown());
+  if (value == "false" || value == "0" || value == "auto" || value == "0.0" || value == "[]" ||
+      value == "{}" || is_blank_value(setting.value)) {
+    return true;
+  }
+  return begins_with_one_of(setting.key, kBeginnings);
+}
+
+void drop_automatic(Settings& settings) {
+  std::vector<Setting> open;
+  for (const Setting* const setting : settings.all()) {
+    const bool is_type = setting->key.ends_with(".enabled");
+    if (setting->value == "auto" && !is_type) open.push_back(*setting);
+  }
+  for (Setting& setting : open) {
+    setting.value = nullptr;
+    settings.set(std::move(setting));
+  }
+}
+
+void read_deepspeed_experiment(const DeepspeedOptions& options, TrainerExperiment& made) {
+  Deepspeed(made, options).read();
+}
 
 Imported import_deepspeed(const ImportRequest& request) {
   std::vector<Problem> problems;
@@ -330,11 +381,8 @@ Imported import_deepspeed(const ImportRequest& request) {
   }
   throw_if_any(problems);
   for (const std::string& word : files.overrides) apply_override(word, settings);
-  // "auto" is what somebody else decides.
-  settings.rename([](const Setting& setting) {
-    const bool is_type = setting.key.ends_with(".enabled");
-    return setting.value == "auto" && !is_type ? std::string() : setting.key;
-  });
+  const bool is_wrapped = has_auto(settings);
+  drop_automatic(settings);
   constexpr auto kSome = std::to_array<const char*>(
       {"train_batch_size", "train_micro_batch_size_per_gpu", "zero_optimization.stage",
        "fp16.enabled", "bf16.enabled", "gradient_clipping", "optimizer.type",
@@ -346,7 +394,10 @@ Imported import_deepspeed(const ImportRequest& request) {
     throw_if_any(problems);
   }
   TrainerExperiment made("deepspeed", settings, request, problems);
-  Deepspeed(made, model).read();
+  made.assume(is_wrapped ? "software transformers-deepspeed: \"auto\" is for Hugging Face's Trainer"
+                         : "software deepspeed: a model that is made before it is divided");
+  read_deepspeed_experiment(
+      {.software = is_wrapped ? "transformers-deepspeed" : "deepspeed", .model_path = model}, made);
   return made.finish(deepspeed_changes_no_time);
 }
 

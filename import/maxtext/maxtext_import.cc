@@ -14,6 +14,7 @@
 #include "import/settings/shell_script.h"
 #include "import/trainer/cluster_choice.h"
 #include "import/trainer/trainer_experiment.h"
+#include "import/trainer/trainer_keys.h"
 #include "proto/catalog/trainer_names.h"
 #include "proto/load_experiment.h"
 #include "sim/base/field_text.h"
@@ -130,7 +131,7 @@ bool maxtext_changes_no_time(const Setting& setting) {
       "temperature_tuning nope_layer_interval inhomogeneous_layer_cycle_interval "
       "interleave_moe_layer_step mtp_loss_scaling_factor n_routing_groups topk_routing_group "
       "use_random_routing image_size_for_vit vision_encoder_block model_call_mode "
-      "return_log_prob internal_compile ";
+      "return_log_prob internal_compile partial_rotary_factor mlp_activations_limit shard_mode ";
   const std::string value = in_small_letters(setting.shown());
   const bool is_off = value == "false" || value == "0" || value == "0.0" || value == "-1" ||
                       value == "[]" || value == "-1.0" || is_blank_value(setting.value);
@@ -144,6 +145,7 @@ class Maxtext {
   explicit Maxtext(TrainerExperiment& made) : made_(made), s_(made.settings()) {}
 
   void read() {
+    check_choices("maxtext", s_);
     is_gpu_ = in_small_letters(s_.text("hardware").value_or("tpu")).starts_with("gpu");
     model();
     mesh();
@@ -178,22 +180,17 @@ class Maxtext {
     }
     if (!known.empty()) {
       made_.start_from_model(known, made_.request().model.empty() ? "model_name" : "");
-      if (known.starts_with("deepseek-v3") && !gives("mtp_num_layers")) {
-        made_.set("model.prediction_modules", std::int64_t{0});
-      }
       changes();
     } else {
       shape(name);
     }
-    try {
-      if (!known.empty()) {
-        const ModelSpec spec = load_model(known);
-        layers_ = layers_ == 0 ? spec.layers : layers_;
-        has_experts_ = spec.experts.routed > 0;
-      }
-    } catch (const ConfigError& error) {
-      for (const Problem& problem : error.problems()) made_.fail("--model", problem.message);
+    if (known.empty()) return;
+    const ModelSpec spec = made_.based_model(known);
+    if (spec.prediction.modules > 0 && !gives("mtp_num_layers")) {
+      made_.set("model.prediction_modules", std::int64_t{0});  // base.yml's mtp_num_layers
     }
+    layers_ = layers_ == 0 ? spec.layers : layers_;
+    has_experts_ = spec.experts.routed > 0;
   }
 
   // Whether a file, and not base.yml, gives the key.
@@ -208,6 +205,7 @@ class Maxtext {
     for (const auto& [key, field] : kSizes) {
       const auto value = s_.integer(key);
       if (!value || !gives(key)) continue;
+      if (field == "model.intermediate" && s_.is_true("use_double_wide_mlp")) continue;
       if (field == "model.layers") {
         // Gemma 2 counts pairs of layers.
         if (in_small_letters(s_.text("decoder_block").value_or("")) == "gemma2") continue;
@@ -265,12 +263,21 @@ class Maxtext {
     const bool gated = !activations || activations->size() > 1;
     made_.set("model.gated_mlp", gated, "mlp_activations");
     made_.set("model.tied_embeddings", s_.is_true("logits_via_embedding"), "logits_via_embedding");
-    const std::string block = in_small_letters(s_.text("decoder_block").value_or("llama2"));
-    made_.set("model.norm", block == "gpt3" ? "layer" : "rms", "decoder_block");
+    made_.set("model.norm", "rms", "decoder_block");
+    const std::string of_block = block();
     if (const auto positions = s_.integer("trainable_position_size"); positions && *positions > 0) {
       made_.set("model.learned_positions", *positions, "trainable_position_size");
     }
-    if (s_.is_true("use_qk_norm")) made_.set("model.qk_norm", true, "use_qk_norm");
+    const bool norms = s_.is_true("use_qk_norm");
+    if (norms && of_block.find("qk_norm") == std::string::npos) {
+      made_.set("model.qk_norm", true, "use_qk_norm");
+    }
+    const bool after_attention = s_.is_true("use_post_attn_norm");
+    if (s_.is_true("use_post_ffw_norm") || after_attention)
+      made_.set("model.post_norms", true, "use_post_ffw_norm");
+    if (s_.is_true("attention_bias")) made_.set("model.attention_bias", true, "attention_bias");
+    if (s_.is_true("mlp_bias")) made_.set("model.mlp_bias", true, "mlp_bias");
+    if (s_.is_true("attention_sink")) made_.set("model.attention_sinks", true, "attention_sink");
     if (in_small_letters(s_.text("attention_type").value_or("")) == "mla") {
       made_.set("model.latent.q_rank", s_.integer_or("q_lora_rank", 0), "q_lora_rank");
       made_.set("model.latent.kv_rank", s_.integer_or("kv_lora_rank", 512), "kv_lora_rank");
@@ -278,18 +285,82 @@ class Maxtext {
                 "qk_nope_head_dim");
       made_.set("model.latent.rope_dim", s_.integer_or("qk_rope_head_dim", 64), "qk_rope_head_dim");
       made_.set("model.latent.v_dim", s_.integer_or("v_head_dim", 128), "v_head_dim");
+      s_.use("base_num_kv_heads");  // latent attention has none
     } else {
       sized("base_num_kv_heads", scales->heads, "model.kv_heads");
       made_.set("model.head_dim", s_.integer_or("head_dim", 128), "head_dim");
     }
     experts_of_shape(width);
+    if (s_.integer_or("shared_experts", 0) == 0 && made_.draft().has("model.experts.shared_gate")) {
+      made_.set("model.experts.shared_gate", false);
+    }
     if (const auto modules = s_.integer("mtp_num_layers"); modules && *modules > 0) {
       made_.set("model.prediction_modules", *modules, "mtp_num_layers");
     }
-    made_.leave_unless("sliding_window_size", "0",
-                       "all layers see all tokens: --set model.window=N");
-    made_.leave_if_true("use_indexer", "attention is dense");
-    made_.leave_if_true("share_kv_projections", "keys and values have projections of their own");
+    window();
+    if (s_.is_true("use_indexer")) indexer();
+    if (of_block.find("gated_delta") != std::string::npos) gated_delta();
+    if (s_.is_true("share_kv_projections")) {
+      made_.fail("share_kv_projections",
+                 "is true: keys and values have projections of their own here");
+    }
+  }
+
+  // Sets what the kind of block says, and returns it. Kinds that can't be told by such fields are
+  // refused.
+  std::string block() {
+    const std::string kind = in_small_letters(s_.text("decoder_block").value_or("llama2"));
+    const TrainerModel* const known = find_trainer_model("maxtext block", kind);
+    if (known == nullptr) {
+      made_.fail("decoder_block", not_accepted(kind, models_of_trainer("maxtext block")) +
+                                      ": no other block is read; --model M names a model of the "
+                                      "catalog that has it");
+      return "";
+    }
+    if (kind == "gemma2") layers_ = ranks_times(layers_, 2);  // a layer of its file is two
+    if (kind == "gemma2") made_.set("model.layers", layers_, "base_num_decoder_layers");
+    for (const std::string_view field : split_text(known->fields, ',')) {
+      const std::size_t equals = field.find('=');
+      if (equals == std::string_view::npos) continue;
+      made_.set("model." + std::string(field.substr(0, equals)), field.substr(equals + 1),
+                "decoder_block");
+    }
+    return known->fields;
+  }
+
+  void window() {
+    const bool is_chunked = s_.integer_or("chunk_attn_window_size", 0) > 0;
+    const char* const key = is_chunked ? "chunk_attn_window_size" : "sliding_window_size";
+    const bool has_pattern = made_.draft().has("model.mixer_pattern");
+    const bool is_local = s_.text("attention_type") == "local_sliding";
+    const std::int64_t width = s_.integer_or(key, 0);
+    s_.use("sliding_window_size");
+    if (width > 0 && (has_pattern || is_local)) made_.set("model.window", width, key);
+    if (width > 0 && !has_pattern && !is_local) made_.leave(key, "ignored: attention is global");
+  }
+
+  void indexer() {
+    made_.set("model.mixer_pattern", "I", "use_indexer");
+    made_.set_integer("model.indexer.heads", "indexer_n_heads");
+    made_.set_integer("model.indexer.head_dim", "indexer_head_dim");
+    made_.set_integer("model.indexer.top_k", "indexer_topk");
+  }
+
+  // One layer of each cycle attends.
+  void gated_delta() {
+    const std::int64_t cycle = s_.integer_or("inhomogeneous_layer_cycle_interval", 1);
+    constexpr std::int64_t kMostOfCycle = 1'000;
+    if (cycle < 1 || cycle > kMostOfCycle) {
+      return made_.fail("inhomogeneous_layer_cycle_interval", "must be 1 to 1000");
+    }
+    made_.set("model.mixer_pattern", std::string(static_cast<std::size_t>(cycle - 1), 'S') + "G",
+              "inhomogeneous_layer_cycle_interval");
+    made_.set_integer("model.state.heads", "gdn_num_value_heads");
+    made_.set_integer("model.state.groups", "gdn_num_key_heads");
+    made_.set_integer("model.state.key_dim", "gdn_key_head_dim");
+    made_.set_integer("model.state.value_dim", "gdn_value_head_dim");
+    made_.set_integer("model.state.convolution", "gdn_conv_kernel_dim");
+    s_.use("gdn_chunk_size");
   }
 
   void experts_of_shape(std::int64_t width) {
@@ -504,7 +575,6 @@ class Maxtext {
     repeats = std::max<std::int64_t>(1, repeats);
     made_.set("plan.schedule", repeats > 1 ? "breadth_first" : "gpipe", "ici_pipeline_parallelism");
     if (repeats > 1) made_.set("plan.chunks", repeats, "num_pipeline_repeats");
-    made_.leave_unless("pipeline_parallel_layers", "-1", "all layers are in the pipeline");
     made_.leave_if_true("pipeline_delay_activation_forwarding", "stages do not wait one more turn");
     made_.leave_if_true("pipeline_fsdp_ag_once", "plan.reshard_after_forward=false says it");
   }
@@ -547,7 +617,7 @@ class Maxtext {
     uses_tensors();
     const RematPolicy* const known = find_remat_policy(policy);
     if (known == nullptr) {
-      return made_.fail(key, "is " + shortened(policy) + ", which is not known here");
+      return made_.fail(key, not_accepted(policy, remat_policies()));
     }
     keep(known->keep, key);
     if (known->offloads) made_.set("plan.offload_activations", true, key);
@@ -563,6 +633,10 @@ class Maxtext {
     bool offloads = false;
     for (const auto& [name, result] : kTensors) {
       const std::string where = in_small_letters(s_.text(name).value_or("remat"));
+      const std::vector<std::string> places = {"remat", "none", "device", "offload"};
+      if (std::ranges::find(places, where) == places.end()) {
+        made_.fail(name, not_accepted(where, places));
+      }
       if (where == "remat" || where == "none") continue;
       offloads = offloads || where == "offload";
       const bool is_new =
@@ -590,8 +664,6 @@ class Maxtext {
     } else if (quantization == "int8") {
       type = "int8";
       from = "quantization";
-    } else if (!quantization.empty()) {
-      made_.leave("quantization", "matmuls compute in " + type);
     }
     s_.use("quantization");
     made_.set("plan.dtype", type, from);
@@ -614,21 +686,19 @@ class Maxtext {
     }
     made_.set("software.clip_gradients", s_.number("gradient_clipping_threshold").value_or(1.0) > 0,
               "gradient_clipping_threshold");
-    const std::string optimizer = in_small_letters(s_.text("opt_type").value_or("adamw"));
-    if (optimizer.find("adam") == std::string::npos)
-      made_.leave("opt_type", "the optimizer is Adam here");
+    for (const char* const key :
+         {"opt_type", "parameter_memory_host_offload", "custom_mesh", "custom_mesh_and_rule",
+          "enable_diloco", "pipeline_parallel_layers", "attention_type"}) {
+      s_.use(key);  // checked choices
+    }
     if (s_.is_true("optimizer_memory_host_offload")) {
       made_.set("plan.offload_optimizer", true, "optimizer_memory_host_offload");
     }
-    made_.leave_if_true("parameter_memory_host_offload", "weights stay on the chip");
     made_.leave_if_true("use_batch_split_schedule", "batches are not split");
     made_.leave_if_true("use_ring_of_experts", "tokens travel in all-to-alls");
     made_.leave_unless("num_vocab_tiling", "1", "the loss is computed at once");
     made_.leave_unless("te_comm_gemm_overlap", "disabled", "software.tensor_chunks says it");
-    made_.leave_unless("custom_mesh", "", "the mesh is laid over the chips in order");
     made_.leave_if_true("optimize_mesh_for_tpu_v6e", "the mesh is laid over the chips in order");
-    made_.leave_unless("custom_mesh_and_rule", "", "the axes mean what they do in base.yml");
-    made_.leave_if_true("enable_diloco", "all replicas agree in each step");
   }
 
   void place() {
@@ -694,11 +764,20 @@ void read_maxtext_script(const std::string& text, const std::string& file,
 }
 
 bool is_script(const std::string& path, const std::string& text) {
+  const bool is_yaml = path.ends_with(".yml") || path.ends_with(".yaml");
   return path.ends_with(".sh") || text.starts_with("#!") ||
-         text.find("python3 -m") != std::string::npos;
+         (!is_yaml && text.find("python3 -m") != std::string::npos);
 }
 
 }  // namespace
+
+std::vector<std::string> maxtext_tensors(std::string_view result) {
+  std::vector<std::string> names;
+  for (const auto& [name, kept] : kTensors) {
+    if (kept == result) names.emplace_back(name);
+  }
+  return names;
+}
 
 Imported import_maxtext(const ImportRequest& request) {
   std::vector<Problem> problems;
@@ -711,7 +790,7 @@ Imported import_maxtext(const ImportRequest& request) {
     given[word.substr(0, equals)] = word.substr(equals + 1);
   }
   for (const std::string& path : files.paths) {
-    const auto text = read_settings_text(path, problems);
+    const auto text = settings_text(request, path, problems);
     if (!text) continue;
     if (is_script(path, *text)) {
       read_maxtext_script(*text, short_name(path), given, settings, problems);
@@ -736,15 +815,24 @@ Imported import_maxtext(const ImportRequest& request) {
                         "model_name and ici_fsdp_parallelism"});
     throw_if_any(problems);
   }
+  return import_maxtext_settings("maxtext", {}, request, settings, problems);
+}
+
+Imported import_maxtext_settings(std::string_view kind, const TrainerKeys& keys,
+                                 const ImportRequest& request, Settings& settings,
+                                 std::vector<Problem>& problems) {
+  TrainerExperiment made(kind, settings, request, problems);
+  made.assume(set_defaults(keys, settings));
   for (const auto& [key, value] : kBaseDefaults) {
     settings.set_if_absent({.key = std::string(key),
                             .name = std::string(key),
                             .value = std::string(value),
                             .place = "base.yml of MaxText"});
   }
-  TrainerExperiment made("maxtext", settings, request, problems);
   Maxtext(made).read();
-  return made.finish(maxtext_changes_no_time);
+  return made.finish([&](const Setting& setting) {
+    return changes_no_time(keys, setting) || maxtext_changes_no_time(setting);
+  });
 }
 
 }  // namespace stepsim

@@ -8,13 +8,21 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "import/importer.h"
+#include "import/settings/settings.h"
+#include "proto/catalog/trainer_names.h"
 
 namespace stepsim {
 
 // Throws ConfigError with every problem.
 Imported import_maxtext(const ImportRequest& request);
+
+// The same of settings that something else has read. `keys`: what wraps MaxText has other defaults.
+Imported import_maxtext_settings(std::string_view kind, const TrainerKeys& keys,
+                                 const ImportRequest& request, Settings& settings,
+                                 std::vector<Problem>& problems);
 
 // Returns the catalog's name of a model_name of MaxText ("deepseek3-671b" is deepseek-v3); "" if
 // there is none.
@@ -29,5 +37,9 @@ struct MaxtextScales {
 };
 // nullopt unless `scale` is a power of 2 up to 2^20.
 std::optional<MaxtextScales> maxtext_scales(std::int64_t scale);
+
+// Returns the tensors of remat_policy custom that are a result of plan.recompute_keep: mlpwo and
+// moe_mlpwo for "down".
+std::vector<std::string> maxtext_tensors(std::string_view result);
 
 }  // namespace stepsim

@@ -10,10 +10,10 @@
 
 #include "import/megatron/pipeline_layout.h"
 #include "import/trainer/cluster_choice.h"
+#include "import/trainer/trainer_keys.h"
 #include "proto/catalog/trainer_names.h"
 #include "sim/base/field_text.h"
 #include "sim/base/small_letters.h"
-#include "sim/base/suggestion.h"
 
 namespace stepsim {
 namespace {
@@ -24,9 +24,11 @@ class CorePlan {
       : options_(options), made_(made), s_(made.settings()) {}
 
   void read() {
+    check_choices("megatron", s_);
     axes();
     ranks();
     read_core_model(options_, std::max<std::int64_t>(1, tp_), made_);
+    if (!options_.model.empty()) based_on_ = made_.based_model(options_.model);
     if (!options_.software.empty()) made_.set("software.catalog", options_.software);
     batch();
     pipeline();
@@ -171,6 +173,11 @@ class CorePlan {
             fmt::format("a global batch of {}: the last of step_batch_size_schedule", *global));
       }
     }
+    if (const auto pieces = s_.integer("gradient_accumulation_steps"); pieces && !global) {
+      const std::int64_t of_step = ranks_times(micro, std::max<std::int64_t>(1, dp_));
+      global = ranks_times(of_step, *pieces);
+      if (*global == 0) made_.fail("gradient_accumulation_steps", "makes no batch of 1 to 1048576");
+    }
     if (!global && !steps) {
       global = micro >= 1 && micro <= (1 << 24) ? micro * std::max<std::int64_t>(1, dp_) : 1;
       made_.assume(fmt::format(
@@ -193,7 +200,7 @@ class CorePlan {
   }
 
   void pipeline() {
-    const std::int64_t layers = s_.integer_or("num_layers", 0);
+    const std::int64_t layers = s_.integer_or("num_layers", based_on_.layers);
     chunks_ = 1;
     if (const auto chunks = s_.integer("virtual_pipeline_model_parallel_size")) {
       chunks_ = *chunks;
@@ -221,8 +228,9 @@ class CorePlan {
     const auto overlaps = s_.truth("overlap_p2p_comm");
     s_.use("batch_p2p_comm");
     const auto group = s_.integer("microbatch_group_size_per_vp_stage");
+    const std::string schedule = s_.text("pipeline_schedule").value_or("1f1b");
     if (pp_ <= 1) return;
-    made_.set("plan.schedule", chunks_ > 1 ? "interleaved_1f1b" : "1f1b", from_);
+    made_.set("plan.schedule", chunks_ > 1 ? "interleaved_1f1b" : schedule, from_);
     if (chunks_ <= 1) return;
     made_.set("plan.chunks", chunks_, from_);
     if (overlaps && !*overlaps) made_.set("plan.overlap_pipeline", false, "overlap_p2p_comm");
@@ -275,27 +283,23 @@ class CorePlan {
     const bool fsdp2 = s_.is_true("use_torch_fsdp2");
     const bool megatron_fsdp = s_.is_true("use_megatron_fsdp");
     const bool divides = s_.is_true("use_distributed_optimizer");
-    zero_ = divides ? 1 : 0;
-    std::string from = "use_distributed_optimizer";
+    zero_ = divides || is_layer_wise() ? 1 : 0;
+    std::string from = divides ? "use_distributed_optimizer" : "optimizer";
     const std::string strategy =
         in_small_letters(s_.text("data_parallel_sharding_strategy").value_or("no_shard"));
     if (megatron_fsdp) {
       from = "data_parallel_sharding_strategy";
-      const std::array<std::pair<const char*, int>, 4> known = {
-          {{"no_shard", 0}, {"optim", 1}, {"optim_grads", 2}, {"optim_grads_params", 3}}};
-      const auto found = std::ranges::find(known, strategy,
-                                           [](const auto& row) { return std::string(row.first); });
-      if (found == known.end()) {
-        made_.fail(from, "must be no_shard, optim, optim_grads or optim_grads_params, is " +
-                             shortened(strategy));
-      } else {
-        zero_ = found->second;
-      }
+      constexpr std::string_view kStages = "no_shard optim optim_grads optim_grads_params";
+      const std::vector<std::string_view> stages = words_of(kStages);
+      zero_ = static_cast<int>(std::ranges::find(stages, strategy) - stages.begin()) %
+              static_cast<int>(stages.size());
     } else if (fsdp2) {
       from = "use_torch_fsdp2";
       zero_ = 3;
     }
-    if (zero_ > 0) made_.set("plan.zero", std::int64_t{zero_}, from);
+    // Software of the catalog divides unless told otherwise.
+    const bool is_told = s_.has("use_distributed_optimizer");
+    if (zero_ > 0 || is_told) made_.set("plan.zero", std::int64_t{zero_}, from);
     const auto instances = s_.integer("num_distributed_optimizer_instances");
     const std::int64_t replicas = ranks_times(std::max<std::int64_t>(1, dp_), cp_);
     if (instances && *instances > 1 && zero_ > 0) {
@@ -323,8 +327,7 @@ class CorePlan {
     // NeMo's entry of the catalog is Megatron Core's with another size of buckets, which FSDP
     // lacks.
     if (zero_ == 3 && options_.software == "nemo") made_.set("software.catalog", "megatron-core");
-    made_.leave_unless("outer_dp_sharding_strategy", "no_shard",
-                       "outer replicas hold all of their shard here");
+    s_.use("outer_dp_sharding_strategy");
   }
 
   void recompute() {
@@ -353,8 +356,6 @@ class CorePlan {
       } else {
         names = {"core_attn"};
       }
-    } else if (!kind.empty() && kind != "none") {
-      made_.fail("recompute_granularity", "must be full or selective, is " + shortened(kind));
     }
     if (moe) names.emplace_back("moe");
     if (!names.empty()) selective(names);
@@ -380,8 +381,7 @@ class CorePlan {
       joined += (joined.empty() ? "" : "+") + here;
     }
     if (!unknown.empty()) {
-      made_.fail("recompute_modules", fmt::format("has {}; known here are {}", unknown.front(),
-                                                  comma_separated(recomputed_modules())));
+      made_.fail("recompute_modules", not_accepted(unknown.front(), recomputed_modules()));
     }
     if (joined.empty()) return;
     made_.set("plan.recompute", "selective", "recompute_granularity");
@@ -395,8 +395,15 @@ class CorePlan {
   }
 
   void types() {
-    const bool bf16 = s_.is_true("bf16");
-    const bool fp16 = s_.is_true("fp16");
+    const std::string precision = in_small_letters(s_.text("precision").value_or(""));
+    const bool is_told = s_.has("bf16") || s_.has("fp16");
+    const bool half = precision.find("16") != std::string::npos;
+    const bool brain = half && precision.starts_with("b");
+    const bool bf16 = s_.is_true("bf16") || (!is_told && brain);
+    const bool fp16 = s_.is_true("fp16") || (!is_told && half && !brain);
+    if (!is_told && precision.empty()) {
+      made_.assume("dtype fp32: no key says bf16 or fp16; --set plan.dtype=bf16 does");
+    }
     const std::string wide = bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
     std::string type = wide;
     std::string from = bf16 ? "bf16" : "fp16";
@@ -408,7 +415,6 @@ class CorePlan {
       type = recipe == "mxfp8" ? "mxfp8" : "fp8";
       if (recipe == "tensorwise") made_.set("software.current_scaling", true, "fp8_recipe");
       if (recipe == "blockwise") made_.set("software.scale_block", std::int64_t{128}, "fp8_recipe");
-      if (recipe == "custom") made_.leave("fp8_recipe", "as if scaling were delayed");
       if (holds_fp8 && type == "fp8") made_.set("plan.weight_dtype", "fp8", "fp8_param_gather");
       made_.leave_if_true("first_last_layers_bf16", "all layers compute in fp8 here");
       made_.leave_if_true("fp8_dot_product_attention", "attention computes in 16 bits here");
@@ -456,13 +462,13 @@ class CorePlan {
   }
 
   void experts() {
-    const bool is_moe = s_.integer_or("num_experts", 0) > 0;
+    const bool is_moe = s_.integer_or("num_experts", 0) > 0 || based_on_.experts.routed > 0;
     const std::string dispatcher =
         in_small_letters(s_.text("moe_token_dispatcher_type").value_or(is_moe ? "allgather" : ""));
     const bool deep = dispatcher == "flex" || s_.is_true("moe_enable_deepep");
     const bool shared = s_.is_true("moe_shared_expert_overlap");
     const bool overlap = s_.is_true("overlap_moe_expert_parallel_comm");
-    if (!is_moe && options_.model.empty()) return;
+    if (!is_moe) return leave_experts();
     if (deep && ep_ > 1) made_.set("plan.dispatch", "two_level", "moe_token_dispatcher_type");
     if (dispatcher == "allgather" && ep_ > 1) {
       if (s_.has("moe_token_dispatcher_type")) {
@@ -473,11 +479,19 @@ class CorePlan {
             "counterpart");
       }
     }
-    if (shared && ep_ > 1 && tp_ == 1 && !overlap) {
+    const bool has_shared = made_.draft().integer("model.experts.shared_intermediate") > 0 ||
+                            based_on_.experts.shared_intermediate > 0;
+    if (shared && has_shared && ep_ > 1 && tp_ == 1 && !overlap) {
       made_.set("software.overlap_shared_experts", true, "moe_shared_expert_overlap");
+    } else if (shared) {
+      made_.leave("moe_shared_expert_overlap",
+                  has_shared ? "shared experts overlap with ep above 1 and tp 1 alone here"
+                             : "Megatron ignores it: the model has no shared experts");
     }
     if (overlap && ep_ > 1 && zero_ < 3) {
       made_.set("plan.overlap_expert_parallel", true, "overlap_moe_expert_parallel_comm");
+    } else if (overlap) {
+      made_.leave("overlap_moe_expert_parallel_comm", "of no effect with ep 1 or FSDP here");
     }
     s_.use("moe_flex_dispatcher_backend");
     made_.leave_if_true("delay_wgrad_compute", "weight gradients are computed with the others");
@@ -485,6 +499,20 @@ class CorePlan {
                        "plan.node_limit says it, where groups of experts are nodes");
     made_.leave_unless("moe_router_topk_limited_devices", "none", "tokens go to any rank");
     if (is_moe && tp_ > 1) made_.set("plan.sequence_parallel", true, "sequence_parallel");
+  }
+
+  // What a model without experts ignores.
+  void leave_experts() {
+    for (const char* const key :
+         {"moe_token_dispatcher_type", "moe_enable_deepep", "moe_shared_expert_overlap",
+          "overlap_moe_expert_parallel_comm", "moe_router_topk", "moe_layer_freq",
+          "moe_flex_dispatcher_backend", "moe_expert_capacity_factor"}) {
+      const Setting* const setting = s_.find(key);
+      const bool is_default = setting == nullptr || setting->place.starts_with("default of");
+      if (is_default) s_.use(key);
+      if (!is_default) made_.leave_unless(key, "none", "ignored: the model has no experts");
+    }
+    if (ep_ > 1) made_.fail("expert_model_parallel_size", "needs a model with experts");
   }
 
   void kernels() {
@@ -572,15 +600,35 @@ class CorePlan {
     return type.find("16") != std::string::npos ? 2 : 4;
   }
 
+  // Megatron Core's layer-wise distributed optimizer: whole matrices belong to replicas.
+  bool is_layer_wise() const {
+    return in_small_letters(s_.text("optimizer").value_or("")) == "dist_muon";
+  }
+
+  void muon() {
+    made_.set("plan.optimizer", "muon", "optimizer");
+    if (const auto steps = s_.integer("muon_num_ns_steps")) {
+      made_.set("software.newton_schulz_steps", *steps, "muon_num_ns_steps");
+    }
+    made_.leave_unless("muon_tp_mode", "blockwise",
+                       "a tensor rank's part of a matrix is made orthogonal by itself here");
+  }
+
   void optimizer() {
     const double clip = s_.number("clip_grad").value_or(1.0);
     made_.set("software.clip_gradients", clip > 0, "clip_grad");
     const std::string name = in_small_letters(s_.text("optimizer").value_or("adam"));
     if (name == "sgd") {
       made_.set("software.optimizer_bytes", std::int64_t{8}, "optimizer");
-    } else if (name.find("adam") == std::string::npos) {
-      made_.leave("optimizer", "the optimizer is Adam here");
+    } else if (name == "muon" || name == "dist_muon") {
+      muon();
     }
+    // Adapters, under ms-swift's names and NeMo's.
+    constexpr std::int64_t kUsualRank = 8;
+    const bool tunes = s_.text("tuner").value_or("full") != "full";
+    if (tunes && !s_.has("lora_rank")) made_.assume("lora_rank 8: ms-swift's default");
+    const std::int64_t rank = s_.integer_or("lora_rank", kUsualRank);
+    if (tunes) made_.set("plan.lora_rank", rank, "lora_rank");
     if (s_.is_true("use_precision_aware_optimizer")) {
       std::int64_t bytes = 0;
       for (const char* const key : {"main_params_dtype", "exp_avg_dtype", "exp_avg_sq_dtype"}) {
@@ -617,12 +665,40 @@ class CorePlan {
   int zero_ = 0;
   bool has_experts_ = false;
   bool is_blackwell_ = false;
+  ModelSpec based_on_{};  // of the catalog; without experts if there is none
 };
 
 }  // namespace
 
 void read_core_experiment(const CoreOptions& options, TrainerExperiment& made) {
   CorePlan(options, made).read();
+}
+
+Imported import_core_of_hub(const std::string& kind, const TrainerKeys& keys, Settings& settings,
+                            const ImportRequest& request, std::vector<Problem>& problems) {
+  TrainerExperiment made(kind, settings, request, problems);
+  CoreOptions options = {.model = request.model, .model_from = "", .prediction_by_flag = true};
+  if (const auto named = settings.text("model"); named && options.model.empty()) {
+    options.model = catalog_model(*named);
+    options.model_from = "model";
+    if (options.model.empty()) {
+      settings.fail("model", fmt::format("is {}, which the catalog does not have: --model M names "
+                                         "one that it has, or a config.json",
+                                         shortened(*named)));
+    }
+  } else if (!named && options.model.empty() && !settings.has("num_layers")) {
+    settings.fail("model", "must be given: --model M names one of the catalog, or a config.json");
+  }
+  throw_if_any(problems);
+  const bool has_experts =
+      settings.has("num_experts") ||
+      (!options.model.empty() && made.based_model(options.model).experts.routed > 0);
+  made.assume(set_defaults(keys, settings, has_experts));
+  if (settings.is_true("moe_enable_deepep")) options.software = "megatron-core-deepep";
+  read_core_experiment(options, made);
+  return made.finish([&](const Setting& setting) {
+    return changes_no_time(keys, setting) || core_changes_no_time(setting);
+  });
 }
 
 }  // namespace stepsim

@@ -25,7 +25,8 @@ constexpr std::string_view kHarmlessBeginnings =
     "result_rejected error_inj rerun straggler timing tiktoken num_dataset num_query_groups "
     "per_split encoder_ decoder_ ";
 constexpr std::string_view kHarmlessKeys =
-    "rank local_rank node_rank master_addr master_port rdzv_id rdzv_backend rdzv_endpoint "
+    "max_position_embeddings longest_sequence rank local_rank node_rank master_addr master_port "
+    "rdzv_id rdzv_backend rdzv_endpoint "
     "max_restarts tee redirects log_dir config_dir mpi use_mcore_models transformer_impl "
     "is_old_megatron spec apply_layernorm_1p make_vocab_size_divisible_by manual_gc "
     "manual_gc_interval empty_unused_memory_level calculate_per_token_loss loss_scale "

@@ -46,6 +46,7 @@ class CoreModel {
     norms();
     if (is_hybrid_) hybrid();
     experts();
+    if (s_.text("experimental_attention_variant") == "gated_delta_net") gated_delta();
     rest();
   }
 
@@ -177,7 +178,7 @@ class CoreModel {
     std::string pattern;
     if (const auto every = number_in<std::int64_t>(*skip); every && *every > 0 && *every <= 1'000) {
       pattern = std::string(static_cast<std::size_t>(*every - 1), 'L') + "G";
-    } else if (const auto list = layer_list(*skip)) {
+    } else if (const auto list = layer_list(in_brackets(*skip))) {
       for (const std::int64_t is_local : *list) pattern += is_local != 0 ? 'L' : 'G';
     }
     if (pattern.empty()) {
@@ -188,7 +189,7 @@ class CoreModel {
 
   void positions() {
     if (is_based_ && !s_.has("position_embedding_type")) {
-      return s_.use("max_position_embeddings");
+      return;
     }
     std::string kind = in_small_letters(s_.text("position_embedding_type").value_or(""));
     if (kind.empty()) {
@@ -200,13 +201,12 @@ class CoreModel {
       const auto length = s_.integer("max_position_embeddings");
       made_.set("model.learned_positions", length ? *length : s_.integer_or("seq_length", 1),
                 "max_position_embeddings");
-    } else if (kind == "none" || kind == "nope" || kind == "relative") {
+    } else if (kind == "none" || kind == "nope" || kind == "relative" || kind == "alibi") {
       made_.set("model.rotary", false, "position_embedding_type");
     } else {
       made_.leave_unless("position_embedding_type", "rope", "rotated as rope is");
     }
-    for (const char* const key :
-         {"use_rotary_position_embeddings", "add_position_embedding", "max_position_embeddings"}) {
+    for (const char* const key : {"use_rotary_position_embeddings", "add_position_embedding"}) {
       s_.use(key);
     }
     s_.use("position_embedding_type");
@@ -286,9 +286,35 @@ class CoreModel {
     made_.set("model.state.convolution", std::int64_t{4});
   }
 
+  // Every n-th layer attends, or those with 0 in a list. Defaults of TransformerConfig.
+  void gated_delta() {
+    const std::string freq = s_.text("linear_attention_freq").value_or("");
+    std::string pattern;
+    if (const auto every = number_in<std::int64_t>(freq); every && *every > 0 && *every <= 1'000) {
+      pattern = std::string(static_cast<std::size_t>(*every - 1), 'S') + "G";
+    } else if (const auto list = layer_list(freq)) {
+      for (const std::int64_t is_linear : *list) pattern += is_linear != 0 ? 'S' : 'G';
+    }
+    if (pattern.empty()) {
+      return made_.fail("linear_attention_freq",
+                        "must be a number or a list, as in ([1]*3+[0])*12");
+    }
+    made_.set("model.mixer_pattern", pattern, "linear_attention_freq");
+    made_.set("model.state.kind", "gated_delta");
+    const auto size = [&](const char* field, const char* key, std::int64_t otherwise) {
+      made_.set(std::string("model.state.") + field, s_.integer_or(key, otherwise), key);
+    };
+    size("heads", "linear_num_value_heads", 32);
+    size("groups", "linear_num_key_heads", 16);
+    size("key_dim", "linear_key_head_dim", 128);
+    size("value_dim", "linear_value_head_dim", 128);
+    size("convolution", "linear_conv_kernel_dim", 4);
+  }
+
   void experts() {
     const std::int64_t routed = s_.integer_or("num_experts", 0);
     const bool is_moe = routed > 0 && (!is_hybrid_ || has_experts_layer_);
+    if (is_moe || (is_based_ && made_.based_model(options_.model).experts.routed > 0)) capacity();
     if (!is_moe) {
       const bool needs_width = width_ > 0 && (!is_hybrid_ || has_dense_layer_);
       if (needs_width) made_.set("model.intermediate", width_, "ffn_hidden_size");
@@ -303,10 +329,6 @@ class CoreModel {
       made_.set("model.experts.shared_gate", true, "moe_shared_expert_gate");
     }
     made_.set_integer("model.experts.latent", "moe_latent_size");
-    if (const auto factor = s_.number("moe_expert_capacity_factor"); factor && *factor > 0) {
-      made_.set("model.experts.capacity_factor", write_double(*factor),
-                "moe_expert_capacity_factor");
-    }
     if (!is_hybrid_) expert_layers();
     const bool has_dense = is_hybrid_ ? has_dense_layer_ : has_dense_layer_ || is_based_;
     if (has_dense && width_ > 0 && s_.has("ffn_hidden_size")) {
@@ -314,6 +336,19 @@ class CoreModel {
     } else if (has_dense && width_ > 0 && !is_based_) {
       made_.set("model.intermediate", width_);
     }
+  }
+
+  void capacity() {
+    const auto factor = s_.number("moe_expert_capacity_factor");
+    if (!factor || *factor <= 0) return;
+    made_.set("model.experts.capacity_factor", write_double(*factor), "moe_expert_capacity_factor");
+  }
+
+  // A list of JSON or YAML comes as words: "0 0 1".
+  static std::string in_brackets(std::string text) {
+    if (text.starts_with('[') || text.starts_with('(')) return text;
+    std::ranges::replace(text, ' ', ',');
+    return "[" + text + "]";
   }
 
   // A number n: the first of each n layers has experts. A list: 1 for those with experts.
@@ -328,13 +363,7 @@ class CoreModel {
       has_dense_layer_ = true;
       return;
     }
-    std::string brackets = *text;
-    // A list of JSON or YAML comes as words: "0 0 1".
-    if (!brackets.starts_with('[') && !brackets.starts_with('(')) {
-      std::ranges::replace(brackets, ' ', ',');
-      brackets = "[" + brackets + "]";
-    }
-    const auto list = layer_list(brackets);
+    const auto list = layer_list(in_brackets(*text));
     if (!list || list->empty()) {
       return made_.fail("moe_layer_freq",
                         "must be a number or a list, as in [0]*3+[1]*58, is " + shortened(*text));
@@ -359,10 +388,11 @@ class CoreModel {
     if (const auto modules = s_.integer("mtp_num_layers"); modules && *modules > 0) {
       made_.set("model.prediction_modules", *modules, "mtp_num_layers");
     }
-    made_.leave_if_true("experimental_attention_variant", "attention is that of the other keys");
-    made_.leave_if_true("enable_mhc_connections", "one residual stream here");
-    made_.leave_if_true("heterogeneous_layers_config_path",
-                        "the file of its layers is not read: all are alike here");
+    if (options_.prediction_by_flag && is_based_ && !s_.has("mtp_num_layers") &&
+        made_.based_model(options_.model).prediction.modules > 0) {
+      made_.set("model.prediction_modules", std::int64_t{0});
+      made_.assume("no modules of multi-token prediction: mtp_num_layers is not there");
+    }
     made_.leave_if_true("mtp_use_repeated_layer", "each module has its own layer here");
     made_.leave_if_true("qk_l2_norm", "not counted");
     s_.use("mtp_loss_scaling_factor");

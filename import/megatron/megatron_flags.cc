@@ -22,7 +22,8 @@ namespace {
 struct FlagOfOtherKey {
   std::string_view flag;
   std::string_view key;
-  std::string_view value;  // "": the flag's own
+  std::string_view value;     // "": the flag's own
+  bool is_only_name = false;  // the key itself is no flag
 };
 constexpr std::array kFlagsOfOtherKeys = {
     FlagOfOtherKey{"disable_bias_linear", "add_bias_linear", "False"},
@@ -35,10 +36,10 @@ constexpr std::array kFlagsOfOtherKeys = {
     FlagOfOtherKey{"checkpoint_activations", "recompute_granularity", "full"},
     FlagOfOtherKey{"activations_checkpoint_method", "recompute_method", ""},
     FlagOfOtherKey{"activations_checkpoint_num_layers", "recompute_num_layers", ""},
-    FlagOfOtherKey{"fp8_format", "fp8", ""},
-    FlagOfOtherKey{"fp4_format", "fp4", ""},
+    FlagOfOtherKey{"fp8_format", "fp8", "", true},
+    FlagOfOtherKey{"fp4_format", "fp4", "", true},
     FlagOfOtherKey{"microbatch_group_size_per_virtual_pipeline_stage",
-                   "microbatch_group_size_per_vp_stage", ""},
+                   "microbatch_group_size_per_vp_stage", "", true},
     FlagOfOtherKey{"num_moe_experts", "num_experts", ""},
     FlagOfOtherKey{"nproc_per_node", "nproc_per_node", ""},
     FlagOfOtherKey{"quick_geglu", "swiglu", "True"},
@@ -185,7 +186,19 @@ std::size_t count_flags(const std::vector<ShellWord>& words) {
       std::ranges::count_if(words, [](const ShellWord& word) { return is_flag(word.text); }));
 }
 
+// "megatron sft" and "swift sft" of ms-swift; "" for other commands.
+std::string swift_program(const std::vector<ShellWord>& words) {
+  constexpr std::string_view kPrograms = "megatron swift";
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    const bool is_swift = is_one_of(words[i].text, kPrograms) && !is_flag(words[i + 1].text) &&
+                          words[i + 1].text.find('=') == std::string::npos;
+    if (is_swift) return words[i].text + " " + words[i + 1].text;
+  }
+  return "";
+}
+
 bool names_program(const std::vector<ShellWord>& words) {
+  if (!swift_program(words).empty()) return true;
   return std::ranges::any_of(words, [](const ShellWord& word) {
     return word.text.ends_with(".py") || word.text.ends_with("torchrun");
   });
@@ -239,12 +252,20 @@ void read_script(std::string_view text, const std::string& file,
     }
   }
   set_flags(best, file, settings);
+  if (const std::string program = swift_program(best); !program.empty()) {
+    settings.set({.key = "swift_program",
+                  .name = program,
+                  .value = program,
+                  .place = fmt::format("{}:{}", file, best.front().line)});
+  }
   for (const auto& [name, words] : script.variables) {
-    // Where the script counts its processes, though the launcher is another one.
-    const bool is_count =
-        name == "WORLD_SIZE" || name == "NNODES" || name == "NUM_NODES" || name == "GPUS_PER_NODE";
+    // Where the script counts its processes, though the launcher is another one. ms-swift takes
+    // two of them as its launcher's.
+    const bool is_swift = settings.has("swift_program");
+    const bool is_count = name == "WORLD_SIZE" || name == "NNODES" || name == "NUM_NODES" ||
+                          name == "GPUS_PER_NODE" || (is_swift && name == "NPROC_PER_NODE");
     if (is_count && words.size() == 1) {
-      settings.set({.key = "script_" + key_of_flag(name),
+      settings.set({.key = (is_swift ? "" : "script_") + key_of_flag(name),
                     .name = name,
                     .value = words[0].text,
                     .place = fmt::format("{}:{}", file, words[0].line)});
@@ -268,13 +289,23 @@ void read_yaml_arguments(std::string_view text, const std::string& file, Setting
     if (!name.starts_with(kGroup)) continue;
     name.remove_prefix(kGroup.size());
     while (name.starts_with('-')) name.remove_prefix(1);
-    const bool is_false =
-        setting->value.is_string() && (setting->value == "false" || setting->value == "False");
-    if (!is_false) set_flag(name, setting->value, setting->place, settings);
+    set_flag(name, setting->value, setting->place, settings);
   }
 }
 
 }  // namespace
+
+std::string megatron_flag(std::string_view key, bool is_off) {
+  std::string_view name = is_off ? "" : key;
+  for (const FlagOfOtherKey& row : kFlagsOfOtherKeys) {
+    if (row.key != key) continue;
+    if (row.value == "False") name = is_off ? row.flag : "";
+    if (row.is_only_name && !is_off) name = row.flag;
+  }
+  std::string flag(name);
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
 
 std::optional<MegatronSource> read_megatron_flags(std::string_view text, const std::string& path,
                                                   const std::vector<std::string>& overrides,
@@ -307,7 +338,7 @@ std::optional<MegatronSource> read_megatron_flags(std::string_view text, const s
   const bool is_some = settings.names("num_layers") || settings.names("hidden_size") ||
                        settings.names("micro_batch_size") ||
                        settings.names("tensor_model_parallel_size") ||
-                       settings.names("hybrid_layer_pattern");
+                       settings.names("hybrid_layer_pattern") || settings.names("swift_program");
   if (is_some) return source;
   if (problems.empty()) {
     problems.push_back(

@@ -29,4 +29,9 @@ std::optional<MegatronSource> read_megatron_flags(std::string_view text, const s
                                                   Settings& settings,
                                                   std::vector<Problem>& problems);
 
+// Returns the flag that gives a key a value, "hidden-size" for hidden_size, and for truth values
+// that are off "disable-bias-linear" for add_bias_linear; "": that is the default, which no flag
+// gives.
+std::string megatron_flag(std::string_view key, bool is_off);
+
 }  // namespace stepsim

@@ -6,6 +6,7 @@
 #include "import/input_bytes.h"
 #include "import/megatron/core_experiment.h"
 #include "import/megatron/megatron_flags.h"
+#include "import/ms_swift/ms_swift_import.h"
 #include "import/trainer/trainer_experiment.h"
 #include "sim/base/small_letters.h"
 
@@ -33,11 +34,15 @@ Imported import_megatron(const ImportRequest& request) {
   Settings settings(problems);
   bool is_log = false;
   for (const std::string& path : files.paths) {
-    const auto text = read_bytes(path, problems, InputKind::kTable);
+    const auto text = request.text.empty() ? read_bytes(path, problems, InputKind::kTable)
+                                           : std::optional(request.text);
     throw_if_any(problems);
     const auto source = read_megatron_flags(*text, path, files.overrides, settings, problems);
     if (!source) throw_if_any(problems);
     is_log = source == MegatronSource::kLog;
+  }
+  if (settings.has("swift_program")) {
+    return import_swift_settings("megatron", files.paths, settings, request, problems);
   }
   // Logs have the arguments of all models; flags of others are there only if they are meant.
   if (!is_log) {
@@ -52,7 +57,7 @@ Imported import_megatron(const ImportRequest& request) {
                             .is_used = true});
   }
   TrainerExperiment made("megatron", settings, request, problems);
-  CoreOptions options = {.software = software_of_arguments(settings)};
+  CoreOptions options = {.software = software_of_arguments(settings), .prediction_by_flag = true};
   if (!request.model.empty()) {
     options.model = request.model;
     options.model_from = "--model";

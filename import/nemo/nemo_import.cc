@@ -10,6 +10,7 @@
 #include "import/megatron/core_experiment.h"
 #include "import/settings/settings_files.h"
 #include "import/trainer/trainer_experiment.h"
+#include "import/trainer/trainer_keys.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/trainer_names.h"
 #include "sim/base/field_text.h"
@@ -53,6 +54,9 @@ constexpr auto kOtherKeys = std::to_array<std::pair<std::string_view, std::strin
      {"data.global_batch_size", "global_batch_size"},
      {"optimizer.optimizer", "optimizer"},
      {"optimizer.clip_grad", "clip_grad"},
+     {"optimizer.optimizer_cpu_offload", "optimizer_cpu_offload"},
+     {"optimizer.exp_avg_dtype", "exp_avg_dtype"},
+     {"optimizer.exp_avg_sq_dtype", "exp_avg_sq_dtype"},
      {"optimizer.use_distributed_optimizer", "use_distributed_optimizer"},
      {"optimizer.use_precision_aware_optimizer", "use_precision_aware_optimizer"},
      {"tokenizer.tokenizer_type", "tokenizer_type"},
@@ -91,8 +95,7 @@ std::string core_name(const Setting& setting) {
 
 bool nemo_changes_no_time(const Setting& setting) {
   return begins_with_one_of(setting.key, kHarmlessGroups) ||
-         is_one_of(setting.key, kHarmlessNemoKeys) || setting.key.find('.') != std::string::npos ||
-         core_changes_no_time(setting);
+         is_one_of(setting.key, kHarmlessNemoKeys) || core_changes_no_time(setting);
 }
 
 class NemoKeys {
@@ -101,14 +104,19 @@ class NemoKeys {
 
   // Gives keys of Megatron Core their values where NeMo says them in its own way.
   void complete() {
-    types();
     recipe();
     optimizer();
     if (const Setting* const length = s_.find("data_seq_length"); length != nullptr) {
       const Setting* const own = s_.find("seq_length");
       // A model's sequence is the longest that it was made for.
-      if (own == nullptr || own->name.starts_with("model.config."))
+      if (own != nullptr && own->name.starts_with("model.config.")) {
+        copy("seq_length", "longest_sequence");
         copy("data_seq_length", "seq_length");
+      } else if (own == nullptr) {
+        copy("data_seq_length", "seq_length");
+      } else if (s_.integer("data_seq_length") != s_.integer("seq_length")) {
+        s_.fail("data_seq_length", fmt::format("must be that of the model, {}", own->shown()));
+      }
       s_.use("data_seq_length");
     }
   }
@@ -126,17 +134,6 @@ class NemoKeys {
         {.key = key, .name = because.name, .value = std::move(value), .place = because.place});
     if (s_.find(key) == nullptr) {
       s_.set({.key = key, .name = because.name, .value = std::move(value), .place = because.place});
-    }
-  }
-
-  void types() {
-    const Setting* const precision = s_.find("precision");
-    if (precision == nullptr) return;
-    const std::string type = in_small_letters(s_.text("precision").value_or(""));
-    if (type.find("bf16") != std::string::npos) {
-      give("bf16", true, *precision);
-    } else if (type.find("16") != std::string::npos) {
-      give("fp16", true, *precision);
     }
   }
 
@@ -180,14 +177,6 @@ class NemoKeys {
   Settings& s_;
 };
 
-std::string letters_of(std::string_view text) {
-  std::string letters;
-  for (const char c : text) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) letters += small_letter(c);
-  }
-  return letters;
-}
-
 // Bridge's recipes are functions, whose files are overrides of them; a class names the model.
 std::string software_of_nemo(Settings& settings) {
   const bool is_first =
@@ -195,6 +184,14 @@ std::string software_of_nemo(Settings& settings) {
       settings.names("exp_manager.explicit_log_dir") || settings.names("optim_name");
   const bool uses_engine = settings.is_true("transformer_engine") || settings.is_true("mcore_gpt");
   return is_first && !uses_engine ? "nemo-megatron-2022" : "nemo";
+}
+
+// Files of NeMo 1 and 2 have a trainer; those of Bridge go over what a recipe says.
+bool is_override_of_recipe(const Settings& settings) {
+  const bool has_type = settings.has("precision") || settings.has("bf16") || settings.has("fp16");
+  return !has_type && std::ranges::none_of(settings.all(), [](const Setting* setting) {
+    return setting->name.starts_with("trainer.") || setting->name.starts_with("exp_manager.");
+  });
 }
 
 }  // namespace
@@ -205,13 +202,10 @@ std::string nemo_model(std::string_view class_name) {
     const std::size_t at = name.find(word);
     if (at != std::string::npos) name.erase(at, word.size());
   }
-  const std::string wanted = letters_of(name);
-  if (const TrainerModel* const other = find_trainer_model("nemo", wanted)) return other->catalog;
-  if (wanted.size() < 4) return "";
-  for (const std::string& known : list(CatalogKind::kModel)) {
-    if (letters_of(known) == wanted) return known;
-  }
-  return "";
+  std::string letters = in_small_letters(name);
+  std::erase_if(letters, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
+  const TrainerModel* const other = find_trainer_model("nemo", letters);
+  return other == nullptr ? catalog_model(name) : other->catalog;
 }
 
 Imported import_nemo(const ImportRequest& request) {
@@ -236,22 +230,28 @@ Imported import_nemo(const ImportRequest& request) {
                         "model.tensor_model_parallel_size and train.global_batch_size"});
     throw_if_any(problems);
   }
+  for (const Setting* const setting : settings.all()) {
+    if (!setting->name.starts_with("model.teacher.")) continue;
+    problems.push_back({setting->where(), "a step runs a teacher as well, which is not read"});
+    throw_if_any(problems);
+  }
   CoreOptions options = {.software = software_of_nemo(settings)};
-  NemoKeys(settings).complete();
   TrainerExperiment made("nemo", settings, request, problems);
+  if (is_override_of_recipe(settings)) {
+    made.assume(set_defaults(keys_of_trainer("megatron-bridge"), settings));
+  }
+  NemoKeys(settings).complete();
   if (!request.model.empty()) {
     options.model = request.model;
     options.model_from = "--model";
   }
-  for (const char* const key : {"model_target", "provider_target"}) {
-    const auto target = settings.text(key);
-    if (!target || !options.model.empty()) continue;
-    options.model = nemo_model(*target);
-    options.model_from = key;
-  }
   const bool has_shape = settings.has("num_layers") && settings.has("hidden_size") &&
                          settings.has("num_attention_heads");
-  if (has_shape && request.model.empty()) options.model.clear();
+  for (const char* const key : {"model_target", "provider_target"}) {
+    if (has_shape || !options.model.empty()) break;  // sizes go over the class
+    options.model = nemo_model(settings.text(key).value_or(""));
+    options.model_from = key;
+  }
   if (!has_shape && options.model.empty()) {
     problems.push_back({files.paths[0],
                         "names no model, neither by its sizes nor by a class that is "

@@ -8,6 +8,7 @@
 
 #include "import/settings/settings_files.h"
 #include "import/trainer/trainer_experiment.h"
+#include "import/trainer/trainer_keys.h"
 #include "proto/load_experiment.h"
 #include "sim/base/field_text.h"
 #include "sim/base/small_letters.h"
@@ -43,14 +44,14 @@ constexpr auto kEarlierKeys = std::to_array<std::pair<std::string_view, std::str
      {"model_spec.flavor", "model.flavor"}});
 
 constexpr auto kSchedules = std::to_array<std::pair<std::string_view, std::string_view>>(
-    {{"1f1b", "1f1b"},
-     {"gpipe", "gpipe"},
-     {"interleaved1f1b", "interleaved_1f1b"},
-     {"loopedbfs", "breadth_first"},
-     {"interleavedzerobubble", "interleaved_zb1p"},
-     {"zbvzerobubble", "zbv_hand"},
-     {"dualpipev", "dualpipev"},
-     {"flexibleinterleaved1f1b", "interleaved_1f1b"}});
+    {{"1F1B", "1f1b"},
+     {"GPipe", "gpipe"},
+     {"Interleaved1F1B", "interleaved_1f1b"},
+     {"LoopedBFS", "breadth_first"},
+     {"InterleavedZeroBubble", "interleaved_zb1p"},
+     {"ZBVZeroBubble", "zbv_hand"},
+     {"DualPipeV", "dualpipev"},
+     {"FlexibleInterleaved1F1B", "interleaved_1f1b"}});
 
 bool titan_changes_no_time(const Setting& setting) {
   constexpr std::string_view kBeginnings =
@@ -71,6 +72,7 @@ class Torchtitan {
   explicit Torchtitan(TrainerExperiment& made) : made_(made), s_(made.settings()) {}
 
   void read() {
+    check_choices("torchtitan", s_);
     model();
     made_.set("software.catalog", "torchtitan");
     degrees();
@@ -116,12 +118,12 @@ class Torchtitan {
     layers_ = draft.integer("model.layers");
     has_experts_ = draft.integer("model.experts.routed") > 0;
     if (const auto based = draft.find("model.catalog")) {
-      try {
-        const ModelSpec spec = load_model(*based);
-        layers_ = spec.layers;
-        has_experts_ = spec.experts.routed > 0;
-      } catch (const ConfigError& error) {
-        for (const Problem& problem : error.problems()) made_.fail("--model", problem.message);
+      const ModelSpec spec = made_.based_model(*based);
+      layers_ = spec.layers;
+      has_experts_ = spec.experts.routed > 0;
+      if (spec.prediction_modules > 0 && !draft.has("model.prediction_modules")) {
+        made_.set("model.prediction_modules", std::int64_t{0});
+        made_.assume("no modules of multi-token prediction: torchtitan's models have none");
       }
     }
   }
@@ -245,17 +247,17 @@ class Torchtitan {
   void pipeline() {
     const char* const key = "parallelism.pipeline_parallel_schedule";
     const std::string name = s_.text(key).value_or("1F1B");
-    const auto known = std::ranges::find(kSchedules, in_small_letters(name),
-                                         [](const auto& row) { return row.first; });
+    const auto known = std::ranges::find(kSchedules, in_small_letters(name), [](const auto& row) {
+      return in_small_letters(row.first);
+    });
     if (known == kSchedules.end()) {
-      return made_.fail(key, fmt::format("is {}: known here are 1F1B, GPipe, Interleaved1F1B, "
-                                         "LoopedBFS, InterleavedZeroBubble, ZBVZeroBubble and "
-                                         "DualPipeV",
-                                         shortened(name)));
+      std::vector<std::string> names;
+      for (const auto& [titan, here] : kSchedules) names.emplace_back(titan);
+      return made_.fail(key, not_accepted(name, names));
     }
     const std::string_view schedule = known->second;
     made_.set("plan.schedule", schedule, key);
-    made_.leave("parallelism.pipeline_parallel_schedule_csv", "the schedule is that of its name");
+    s_.use("parallelism.pipeline_parallel_schedule_csv");
     const bool is_looped = schedule != "1f1b" && schedule != "gpipe";
     std::int64_t chunks = is_looped ? 2 : 1;
     const std::int64_t first =
@@ -282,9 +284,7 @@ class Torchtitan {
         std::ranges::all_of(*stages, [&](std::int64_t count) { return count == stages->front(); });
     if (!is_even)
       made_.set("plan.layout", layout_text(*stages), "parallelism.pipeline_parallel_degree");
-    made_.leave("parallelism.module_fqns_per_model_part",
-                "stages have the layers that follow from "
-                "their number");
+    s_.use("parallelism.module_fqns_per_model_part");
   }
 
   void sharding() {
@@ -329,10 +329,8 @@ class Torchtitan {
     } else if (mode == "selective") {
       every(option);
     } else if (mode == "memory_budget") {
-      made_.leave("activation_checkpoint.memory_budget",
-                  "what the compiler drops is not known: nothing is made again here");
-    } else if (mode != "none") {
-      made_.fail(key, "must be none, selective, full or memory_budget, is " + shortened(mode));
+      made_.fail("activation_checkpoint.memory_budget",
+                 "what the compiler drops is not known here");
     }
   }
 
@@ -345,6 +343,8 @@ class Torchtitan {
     } else {
       made_.set("plan.recompute", "full", key);
     }
+    if (!stops)
+      made_.set("software.recomputes_as_needed", false, "activation_checkpoint.early_stop");
   }
 
   void every(const std::string& option) {
@@ -441,10 +441,7 @@ class Torchtitan {
       made_.set("software.host_optimizer", true, "training.enable_cpu_offload");
       made_.leave("training.enable_cpu_offload", "weights stay on the chip");
     }
-    const std::string optimizer = in_small_letters(s_.text("optimizer.name").value_or("adamw"));
-    if (optimizer.find("adam") == std::string::npos) {
-      made_.leave("optimizer.name", "the optimizer is Adam here");
-    }
+    s_.use("optimizer.name");
     made_.leave_if_true("optimizer.early_step_in_backward", "the optimizer comes last");
     made_.leave_if_true("fault_tolerance.enable", "replicas do not change");
     made_.leave_if_true("parallelism.disable_loss_parallel", "the loss is divided over tp");
@@ -476,6 +473,14 @@ class Torchtitan {
   std::int64_t ranks_ = 0;
 };
 
+void rename_earlier(Settings& settings) {
+  settings.rename([](const Setting& setting) {
+    const auto later =
+        std::ranges::find(kEarlierKeys, setting.key, [](const auto& row) { return row.first; });
+    return later == kEarlierKeys.end() ? setting.key : std::string(later->second);
+  });
+}
+
 }  // namespace
 
 std::optional<std::vector<std::int64_t>> torchtitan_layout(std::int64_t layers, std::int64_t stages,
@@ -499,6 +504,20 @@ std::optional<std::vector<std::int64_t>> torchtitan_layout(std::int64_t layers, 
   return result;
 }
 
+std::string torchtitan_schedule(std::string_view name) {
+  const auto known =
+      std::ranges::find(kSchedules, name, [](const auto& row) { return row.second; });
+  return known == kSchedules.end() ? "" : std::string(known->first);
+}
+
+std::vector<std::string> torchtitan_schedules() {
+  std::vector<std::string> names;
+  for (const auto& [name, here] : kSchedules) {
+    if (torchtitan_schedule(here) == name) names.emplace_back(here);
+  }
+  return names;
+}
+
 Imported import_torchtitan(const ImportRequest& request) {
   std::vector<Problem> problems;
   Settings settings(problems);
@@ -508,11 +527,7 @@ Imported import_torchtitan(const ImportRequest& request) {
         const bool is_json = text[text.find_first_not_of(" \t\r\n")] == '{';  // none is empty
         (is_json ? read_json_settings : read_toml_settings)(text, name, settings, problems);
       });
-  settings.rename([](const Setting& setting) {
-    const auto later =
-        std::ranges::find(kEarlierKeys, setting.key, [](const auto& row) { return row.first; });
-    return later == kEarlierKeys.end() ? setting.key : std::string(later->second);
-  });
+  rename_earlier(settings);
   for (const std::string& word : files.overrides) apply_override(word, settings);
   const bool is_some = settings.names("model.name") || settings.names("training.seq_len") ||
                        settings.names("parallelism.tensor_parallel_degree") ||
@@ -524,9 +539,18 @@ Imported import_torchtitan(const ImportRequest& request) {
                         "training.seq_len and parallelism.tensor_parallel_degree"});
     throw_if_any(problems);
   }
-  TrainerExperiment made("torchtitan", settings, request, problems);
+  return import_torchtitan_settings("torchtitan", {}, request, settings, problems);
+}
+
+Imported import_torchtitan_settings(std::string_view kind, const TrainerKeys& keys,
+                                    const ImportRequest& request, Settings& settings,
+                                    std::vector<Problem>& problems) {
+  TrainerExperiment made(kind, settings, request, problems);
+  made.assume(set_defaults(keys, settings));
   Torchtitan(made).read();
-  return made.finish(titan_changes_no_time);
+  return made.finish([&](const Setting& setting) {
+    return changes_no_time(keys, setting) || titan_changes_no_time(setting);
+  });
 }
 
 }  // namespace stepsim

@@ -14,12 +14,19 @@
 #include <vector>
 
 #include "import/importer.h"
+#include "import/settings/settings.h"
 #include "proto/catalog/trainer_names.h"
 
 namespace stepsim {
 
 // Throws ConfigError with every problem.
 Imported import_torchtitan(const ImportRequest& request);
+
+// The same of settings that something else has read, under the names of the last release. `keys`:
+// what wraps torchtitan has other defaults.
+Imported import_torchtitan_settings(std::string_view kind, const TrainerKeys& keys,
+                                    const ImportRequest& request, Settings& settings,
+                                    std::vector<Problem>& problems);
 
 // Returns the layers of each stage: as many as possible alike, where embedding and head count as so
 // many layers (torchtitan's generate_llm_fqn_per_model_part). nullopt if there are too few.
@@ -30,5 +37,9 @@ std::optional<std::vector<std::int64_t>> torchtitan_layout(std::int64_t layers, 
 // Returns the model of that flavor ("llama3", "8B"; "8B_flex" is the same); nullptr: it is not
 // known.
 const TrainerModel* find_flavor(std::string_view model, std::string_view flavor);
+
+// Returns torchtitan's name of a schedule, "Interleaved1F1B" for interleaved_1f1b; "": it has none.
+std::string torchtitan_schedule(std::string_view name);
+std::vector<std::string> torchtitan_schedules();  // the names here of those that it has
 
 }  // namespace stepsim

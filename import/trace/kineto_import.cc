@@ -116,7 +116,9 @@ class JobMaker {
     if (release) after.push_back(nodes_[release->slice]);
     const std::int64_t ready = std::max(free_since, release ? release->end : free_since);
     if (!communicates(slice.kind) && slice.lane == main_lane_ && slice.start > ready) {
-      program.add(kernel_node(gap_, slice.lane, slice.start - ready), after);
+      TraceNode gap = kernel_node(gap_, slice.lane, slice.start - ready);
+      gap.kind = TraceNodeKind::kGap;
+      program.add(gap, after);
       after.clear();
     }
     program.add(node_of(slice), after);

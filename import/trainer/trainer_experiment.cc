@@ -159,6 +159,15 @@ void TrainerExperiment::set_model_file(const std::string& path) {
   for (Problem& problem : draft_.set_hugging_face(path)) problems_->push_back(std::move(problem));
 }
 
+ModelSpec TrainerExperiment::based_model(const std::string& name) {
+  try {
+    return load_model(name);
+  } catch (const ConfigError& error) {
+    for (const Problem& problem : error.problems()) fail("--model", problem.message);
+    return {};
+  }
+}
+
 void TrainerExperiment::leave(std::string_view key, std::string_view why) {
   settings_->use(key);
   if (const Setting* const setting = settings_->find(key)) {
@@ -194,6 +203,12 @@ std::optional<std::int64_t> TrainerExperiment::chips_of_cluster() {
 
 void TrainerExperiment::place(TrainerHardware hardware, std::int64_t ranks, const std::string& hint,
                               std::string_view why) {
+  if (!request_->cluster_record.empty()) {
+    for (Problem& problem : draft_.set_cluster_of_record(request_->cluster_record)) {
+      problems_->push_back(std::move(problem));
+    }
+    return set("plan.allow_idle_chips", true);
+  }
   std::string name = request_->cluster;
   if (name.empty() && !hint.empty()) {
     name = hint;
@@ -351,13 +366,18 @@ TrainerFiles trainer_files(const ImportRequest& request, std::vector<Problem>& p
   return files;
 }
 
+std::optional<std::string> settings_text(const ImportRequest& request, const std::string& path,
+                                         std::vector<Problem>& problems) {
+  return request.text.empty() ? read_settings_text(path, problems) : std::optional(request.text);
+}
+
 TrainerFiles read_trainer_files(
     const ImportRequest& request, std::string_view instead, std::vector<Problem>& problems,
     const std::function<void(const std::string& text, const std::string& name)>& read) {
   TrainerFiles files = trainer_files(request, problems);
   throw_if_any(problems);
   for (const std::string& path : files.paths) {
-    const std::optional<std::string> text = read_settings_text(path, problems);
+    const std::optional<std::string> text = settings_text(request, path, problems);
     if (!text) continue;
     if (path.ends_with(".py")) {
       problems.push_back({path, fmt::format("is Python, which is not read: {}", instead)});
@@ -386,7 +406,7 @@ std::string layout_text(const std::vector<std::int64_t>& layers) {
     while (end < layers.size() && layers[end] == layers[i]) ++end;
     if (!text.empty()) text += ",";
     const std::size_t times = end - i;
-    text += times == 1 ? std::to_string(layers[i]) : fmt::format("{}*{}", times, layers[i]);
+    text += times == 1 ? std::to_string(layers[i]) : fmt::format("{}*{}", layers[i], times);
     i = end;
   }
   return text;

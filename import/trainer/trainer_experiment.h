@@ -26,6 +26,7 @@
 #include "import/importer.h"
 #include "import/settings/settings.h"
 #include "proto/experiment_draft.h"
+#include "workload/model_spec.h"
 
 namespace stepsim {
 
@@ -54,12 +55,18 @@ class TrainerExperiment {
   // Takes the model of a config.json of Hugging Face, or of its folder.
   void set_model_file(const std::string& path);
   const ExperimentDraft& draft() const { return draft_; }
+  // Returns a model of the catalog or of a file. One that can't be read is a problem, and then an
+  // empty one is returned.
+  ModelSpec based_model(const std::string& name);
 
   // Reports a problem of a setting.
   void fail(std::string_view key, const std::string& message) { settings_->fail(key, message); }
   bool has_problems() const { return !problems_->empty(); }
 
   void assume(std::string text) { assumed_.push_back(std::move(text)); }
+  void assume(const std::vector<std::string>& lines) {
+    assumed_.insert(assumed_.end(), lines.begin(), lines.end());
+  }
   // Says of a setting that it has no counterpart, if it is there and its value is not the one that
   // changes nothing.
   void leave(std::string_view key, std::string_view why);
@@ -108,6 +115,10 @@ struct TrainerFiles {
 };
 TrainerFiles trainer_files(const ImportRequest& request, std::vector<Problem>& problems);
 
+// Returns the text of a file of settings, or that which the request has in its place.
+std::optional<std::string> settings_text(const ImportRequest& request, const std::string& path,
+                                         std::vector<Problem>& problems);
+
 // Hands the text of each file to `read`, with its short name. A file of Python is a problem, which
 // ends in `instead`: what writes the settings that can be read. Throws ConfigError if there are
 // problems.
@@ -119,7 +130,7 @@ TrainerFiles read_trainer_files(
 std::int64_t ranks_times(std::int64_t a, std::int64_t b);
 std::int64_t common_ranks(std::int64_t a, std::int64_t b);
 
-// Writes layers of stages as plan.layout has them: "7,14*8,7".
+// Writes layers of stages as plan.layout has them: "7,8*14,7".
 std::string layout_text(const std::vector<std::int64_t>& layers);
 
 // Reads the Python that Megatron takes for patterns of layers, "[0]*3+[1]*58" and "([1]*3+[0])*2".

@@ -188,6 +188,15 @@ CatalogAnswer find(CatalogKind kind, std::string_view name) {
                                         with_article(other), entry.problem)};
     }
   }
+  if (is_foreign_file(std::string(name))) {
+    return {std::nullopt, std::string(name) +
+                              " is a file of another kind: must be one of the "
+                              "catalog's " +
+                              std::string(name_of(kind)) +
+                              ", or a file ending in "
+                              ".textproto or .json. " +
+                              std::string(kForeignFiles)};
+  }
   const std::vector<std::string> names = list(kind);
   const std::string suggestion = did_you_mean(name, names);
   return {std::nullopt, "no " + std::string(one_of(kind)) + " " + std::string(name) +

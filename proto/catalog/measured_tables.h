@@ -24,10 +24,27 @@ struct Hardware {
   bool cluster_has_sizes = true;   // <cluster>-<chips>
   std::int64_t chips_per_node = 8;
   std::string multislice{};  // family of several slices on a data-centre network; empty: none
-  std::int64_t cores_per_chip = 1;   // cores that names of slices count: v5p-128 has 64 chips
-  std::vector<std::string> words{};  // of all names (hardware_words.h), sorted
+  std::int64_t cores_per_chip = 1;         // cores that names of slices count: v5p-128 has 64 chips
+  std::vector<std::string> pci_devices{};  // "10de:2330"
+  std::vector<std::string> architectures{};  // "sm 90", "gfx942"
+  Bandwidth link_bandwidth{};                // of an NVLink or xGMI link, one way; 0: not known
+  std::vector<std::string> words{};          // of all names (hardware_words.h), sorted
 };
 std::vector<Hardware> load_hardware();
+
+// Returns the entry with the PCI device ("10de:2330"), or else the one taken for the architecture;
+// nullptr if there is none.
+const Hardware* find_device(const std::vector<Hardware>& hardware, std::string_view device,
+                            std::string_view architecture);
+
+// SocketLink is what joins the processors of a machine.
+struct SocketLink {
+  std::string arch;
+  std::string vendor;  // empty: any
+  std::int64_t first_model = 0;
+  Bandwidth bandwidth{};
+};
+std::vector<SocketLink> load_socket_links();
 
 // Returns the entry that a name in a table stands for; nullptr if there is none. It is the one that
 // has the name as it stands, or else the first one that knows all of its words, of which one names

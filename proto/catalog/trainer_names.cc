@@ -5,6 +5,7 @@
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/catalog_message.h"
 #include "proto/trainer_names.pb.h"
+#include "sim/base/field_text.h"
 
 namespace stepsim {
 namespace {
@@ -13,7 +14,35 @@ struct TrainerTables {
   std::vector<RematPolicy> policies;
   std::vector<RecomputedModule> modules;
   std::vector<TrainerModel> models;
+  std::vector<TrainerKeys> keys;
+  std::vector<TrainerChoice> choices;
+  std::vector<TrainerPreset> presets;
 };
+
+TrainerKey trainer_key(const file::TrainerKey& key) {
+  TrainerKey result{.name = key.name(), .becomes = key.becomes(), .values = {}};
+  for (const std::string_view pair : split_text(key.values(), ',')) {
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string_view::npos) continue;
+    result.values.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+  }
+  return result;
+}
+
+TrainerKeys trainer_keys(const file::TrainerKeys& of_file) {
+  TrainerKeys keys{.name = of_file.trainer(), .keys = {}, .defaults = {}, .no_effect = {}};
+  for (const file::TrainerKey& key : of_file.key()) keys.keys.push_back(trainer_key(key));
+  for (const file::TrainerDefault& each : of_file.default_()) {
+    keys.defaults.push_back({each.key(), each.value(), each.why()});
+  }
+  for (const std::string& words : of_file.no_effect()) keys.no_effect += words + " ";
+  return keys;
+}
+
+TrainerChoice trainer_choice(const file::TrainerChoice& choice) {
+  const std::vector<std::string_view> words = words_of(choice.accepts());
+  return {choice.reader(), choice.key(), {words.begin(), words.end()}, choice.why()};
+}
 
 TrainerTables load_trainer_names() {
   ProblemList problems;
@@ -27,6 +56,16 @@ TrainerTables load_trainer_names() {
   }
   for (const file::TrainerModel& model : message.model()) {
     tables.models.push_back({model.trainer(), model.name(), model.catalog(), model.fields()});
+  }
+  for (const file::TrainerKeys& keys : message.keys()) {
+    tables.keys.push_back(trainer_keys(keys));
+  }
+  for (const file::TrainerChoice& choice : message.choice()) {
+    tables.choices.push_back(trainer_choice(choice));
+  }
+  for (const file::TrainerPreset& preset : message.preset()) {
+    const std::vector<std::string_view> settings = words_of(preset.settings());
+    tables.presets.push_back({preset.trainer(), preset.name(), {settings.begin(), settings.end()}});
   }
   throw_if_any(problems.all());
   return tables;
@@ -43,10 +82,21 @@ const Entry* entry_named(const std::vector<Entry>& entries, std::string_view nam
   return found == entries.end() ? nullptr : &*found;
 }
 
+template <class Entry>
+std::vector<std::string> names_of(const std::vector<Entry>& entries) {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries) names.push_back(entry.name);
+  return names;
+}
+
 }  // namespace
 
 const RematPolicy* find_remat_policy(std::string_view name) {
   return entry_named(trainer_tables().policies, name);
+}
+
+std::vector<std::string> remat_policies() {
+  return names_of(trainer_tables().policies);
 }
 
 const RecomputedModule* find_recomputed_module(std::string_view name) {
@@ -54,9 +104,7 @@ const RecomputedModule* find_recomputed_module(std::string_view name) {
 }
 
 std::vector<std::string> recomputed_modules() {
-  std::vector<std::string> names;
-  for (const RecomputedModule& module : trainer_tables().modules) names.push_back(module.name);
-  return names;
+  return names_of(trainer_tables().modules);
 }
 
 const TrainerModel* find_trainer_model(std::string_view trainer, std::string_view name) {
@@ -73,6 +121,20 @@ std::vector<std::string> models_of_trainer(std::string_view trainer) {
     if (model.trainer == trainer) names.push_back(model.name);
   }
   return names;
+}
+
+const TrainerKeys* find_trainer_keys(std::string_view trainer) {
+  return entry_named(trainer_tables().keys, trainer);
+}
+
+std::vector<TrainerPreset> presets_of_trainer(std::string_view trainer) {
+  std::vector<TrainerPreset> presets = trainer_tables().presets;
+  std::erase_if(presets, [&](const TrainerPreset& preset) { return preset.trainer != trainer; });
+  return presets;
+}
+
+const std::vector<TrainerChoice>& trainer_choices() {
+  return trainer_tables().choices;
 }
 
 }  // namespace stepsim

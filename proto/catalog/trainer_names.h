@@ -11,6 +11,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace stepsim {
@@ -22,6 +23,7 @@ struct RematPolicy {
   bool offloads = false;
 };
 const RematPolicy* find_remat_policy(std::string_view name);
+std::vector<std::string> remat_policies();  // their names
 
 // RecomputedModule is a module of Megatron Core's recompute_modules.
 struct RecomputedModule {
@@ -41,5 +43,41 @@ struct TrainerModel {
 };
 const TrainerModel* find_trainer_model(std::string_view trainer, std::string_view name);
 std::vector<std::string> models_of_trainer(std::string_view trainer);  // their names
+
+// TrainerKeys says what a trainer calls the keys that a reader takes (import/trainer/trainer_keys).
+struct TrainerKey {
+  std::string name;     // "parallelism.tp_mode"; "model.*": all that begin so
+  std::string becomes;  // "sequence_parallel"
+  std::vector<std::pair<std::string, std::string>> values;  // empty: any value, as it is
+};
+struct TrainerDefault {
+  std::string key;
+  std::string value;
+  std::string why;
+};
+struct TrainerKeys {
+  std::string name;  // of the trainer
+  std::vector<TrainerKey> keys;
+  std::vector<TrainerDefault> defaults;
+  std::string no_effect;  // "lr* seed": keys that change no step's time
+};
+const TrainerKeys* find_trainer_keys(std::string_view trainer);
+
+// TrainerChoice is a key that has these values and no others.
+struct TrainerChoice {
+  std::string reader;
+  std::string key;
+  std::vector<std::string> accepts;  // in small letters
+  std::string why;
+};
+const std::vector<TrainerChoice>& trainer_choices();
+
+// TrainerPreset is a file or a word that stands for settings in a trainer's own folder.
+struct TrainerPreset {
+  std::string trainer;
+  std::string name;                   // "ds_z3_config.json"
+  std::vector<std::string> settings;  // "zero_optimization.stage=3"
+};
+std::vector<TrainerPreset> presets_of_trainer(std::string_view trainer);
 
 }  // namespace stepsim

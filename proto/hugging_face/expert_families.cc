@@ -156,7 +156,7 @@ void read_minimax_m2(Config& config, file::Model& model) {
   const std::int64_t shared =
       config.count_or("shared_intermediate_size", "experts.shared_intermediate", 0);
   model.mutable_experts()->set_shared_intermediate(shared);
-  leave_out_prediction(config, model, "num_mtp_modules");
+  if (config.flag_or("use_mtp", true)) read_prediction(config, model, "num_mtp_modules");
 }
 
 void read_granite_moe(Config& config, file::Model& model) {
@@ -308,7 +308,8 @@ void read_step3p5(Config& config, file::Model& model) {
       config.count_or("share_expert_dim", "experts.shared_intermediate", 0));
   config.has("n_shared_experts");
   read_first_dense(config, model);
-  leave_out_prediction(config, model, "num_nextn_predict_layers");
+  // Its modules see the window and have a dense MLP.
+  read_prediction(config, model, "num_nextn_predict_layers", "LD");
 }
 
 // LongCat: each layer of the file is two blocks, and the experts stand beside the first one's MLP.
@@ -386,7 +387,8 @@ void read_exaone_moe(Config& config, file::Model& model) {
         },
         'E', 'D'));
   }
-  leave_out_prediction(config, model, "num_nextn_predict_layers");
+  // Its modules see the window and have a dense MLP.
+  read_prediction(config, model, "num_nextn_predict_layers", "LD");
 }
 
 constexpr HuggingFaceFamily kExpertFamilies[] = {
@@ -479,7 +481,8 @@ void read_ernie_moe(HuggingFaceConfig& config, file::Model& model) {
   };
   model.set_mlp_pattern(layers_where(model, has_experts, 'E', 'D'));
   read_dense_mlp(config, model);
-  leave_out_prediction(config, model, "num_nextn_predict_layers");
+  // Its module has a dense MLP: 989,888,512 parameters of ERNIE 4.5 300B.
+  read_prediction(config, model, "num_nextn_predict_layers", "GD");
 }
 
 // Sparse attention that chooses blocks of keys.
@@ -502,8 +505,8 @@ void read_minimax_m3(HuggingFaceConfig& config, file::Model& model) {
       config.count_or("shared_intermediate_size", "experts.shared_intermediate", 0));
   model.set_mlp_pattern(layer_letters(config, model, "moe_layer_freq", "DE"));
   config.has("first_k_dense_replace");  // what moe_layer_freq says
-  leave_out_prediction(config, model, "num_nextn_predict_layers");
-  config.has("num_mtp_modules");  // the same
+  read_prediction(config, model, "num_nextn_predict_layers");
+  config.has("num_mtp_modules");  // the other key counts those that are read
   model.set_intermediate(config.size("dense_intermediate_size", "intermediate"));
 }
 

@@ -17,6 +17,7 @@ std::span<const HuggingFaceFamily> state_families();
 std::span<const HuggingFaceFamily> linear_families();
 std::span<const HuggingFaceFamily> picture_families();
 std::span<const HuggingFaceFamily> encoder_families();
+std::span<const HuggingFaceFamily> compressed_families();
 
 // Shared by files of families.
 void read_llama(HuggingFaceConfig& config, file::Model& model);

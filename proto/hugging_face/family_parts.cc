@@ -196,10 +196,12 @@ void read_first_dense(Config& config, file::Model& model, std::string_view key) 
   }
 }
 
-void leave_out_prediction(Config& config, file::Model& model, std::string_view count) {
-  if (config.count_or(count, "prediction_modules", 0) > 0) {
-    model.set_note("its modules of multi-token prediction are not counted");
-  }
+void read_prediction(Config& config, file::Model& model, std::string_view count,
+                     const std::string& block) {
+  const std::int64_t modules = config.count_or(count, "prediction_modules", 0);
+  if (modules == 0) return;
+  model.set_prediction_modules(modules);
+  if (!block.empty()) model.set_prediction_block(block);
 }
 
 void read_latent(Config& config, file::Model& model) {

@@ -85,9 +85,9 @@ std::int64_t first_dense_layers(HuggingFaceConfig& config, const file::Model& mo
 void read_first_dense(HuggingFaceConfig& config, file::Model& model,
                       std::string_view key = "first_k_dense_replace");
 
-// Modules of multi-token prediction whose blocks are of no layer's kind: the model's note says that
-// they aren't counted.
-void leave_out_prediction(HuggingFaceConfig& config, file::Model& model, std::string_view count);
+// Modules of multi-token prediction, if the file has any. `block`: prediction_block.
+void read_prediction(HuggingFaceConfig& config, file::Model& model, std::string_view count,
+                     const std::string& block = "");
 
 // Latent attention (DeepSeek-V2); head_dim follows from it.
 void read_latent(HuggingFaceConfig& config, file::Model& model);

@@ -10,6 +10,7 @@
 
 #include "proto/hugging_face/hugging_face_families.h"
 #include "proto/hugging_face/text_part.h"
+#include "proto/hugging_face/vision_part.h"
 #include "proto/hugging_face/weight_types.h"
 #include "proto/json_value.h"
 #include "sim/base/suggestion.h"
@@ -129,6 +130,7 @@ void read_hugging_face(const SourceText& source, const std::string& as, file::Mo
     HuggingFaceConfig config(name, part.object, problems);
     family->read(config, model);
     read_weight_type(config, model);
+    if (part.vision) read_vision(source.name, *part.vision, model, problems);
     note_prediction(config, model);
     config.refuse_unread(family->model_type, keys_of_families());
     add_note(part.note, model);

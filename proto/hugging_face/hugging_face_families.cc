@@ -119,10 +119,6 @@ struct NotRead {
 };
 
 constexpr NotRead kNotRead[] = {
-    {"deepseek_v4",
-     "its attention to compressed keys (compress_ratios), its residual of several streams "
-     "(hc_mult) "
-     "and its grouped output projection are not modelled"},
     {"gemma3n", "its residual of several streams (altup_num_inputs) is not modelled"},
     {"gemma3n_text", "its residual of several streams (altup_num_inputs) is not modelled"},
     {"openelm", "its heads differ from layer to layer, which is not modelled"},
@@ -171,9 +167,9 @@ std::string_view reason_not_read(std::string_view model_type) {
 std::span<const HuggingFaceFamily> hugging_face_families() {
   static const std::vector<HuggingFaceFamily> kAll = [] {
     std::vector<HuggingFaceFamily> all;
-    for (const auto& families :
-         {dense_families(), gpt_families(), searched_families(), expert_families(),
-          state_families(), linear_families(), encoder_families(), picture_families()}) {
+    for (const auto& families : {dense_families(), gpt_families(), searched_families(),
+                                 expert_families(), state_families(), linear_families(),
+                                 encoder_families(), picture_families(), compressed_families()}) {
       all.insert(all.end(), families.begin(), families.end());
     }
     std::ranges::sort(all, {}, &HuggingFaceFamily::model_type);

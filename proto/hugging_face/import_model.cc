@@ -40,6 +40,8 @@ std::string import_hugging_face(const std::string& path, const std::string& as) 
   if (active != all) size += ", " + grouped(active) + " active for a token";
   const std::int64_t prediction = prediction_parameter_count(model);
   if (prediction > 0) size += ", " + grouped(prediction) + " for multi-token prediction besides";
+  const std::int64_t vision = vision_parameter_count(model);
+  if (vision > 0) size += ", " + grouped(vision) + " of its vision part besides";
   return fmt::format("# From {}: {}.\n{}", std::filesystem::path(path).filename().string(), size,
                      text);
 }

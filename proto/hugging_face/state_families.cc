@@ -100,6 +100,21 @@ void read_nemotron_experts(Config& config, file::Model& model) {
   experts.set_latent(config.count_or("moe_latent_size", "experts.latent", 0));
 }
 
+// A module has a branch of attention or of a state, and one of experts or an MLP.
+void read_nemotron_modules(Config& config, file::Model& model) {
+  std::string letters = config.text_or("mtp_hybrid_override_pattern", "");
+  for (const std::string& word : config.texts("mtp_layers_block_type")) {
+    letters += word == "attention" ? "*" : word == "mamba" ? "M" : word == "moe" ? "E" : "-";
+  }
+  std::string block;
+  if (letters == "*E" || letters.empty()) block = "GE";
+  if (letters == "ME") block = "SE";
+  if (letters == "*-") block = "GD";
+  config.refuse_if(block.empty(), "mtp_layers_block_type",
+                   "must be attention or mamba, then moe, is " + letters);
+  read_prediction(config, model, "num_nextn_predict_layers", block);
+}
+
 void read_nemotron_h(Config& config, file::Model& model) {
   if (config.has("num_hidden_layers")) {
     model.set_layers(read_layers(config, "num_hidden_layers"));
@@ -133,7 +148,7 @@ void read_nemotron_h(Config& config, file::Model& model) {
   } else {
     config.has("n_routed_experts");
   }
-  leave_out_prediction(config, model, "num_nextn_predict_layers");
+  read_nemotron_modules(config, model);
 }
 
 void read_falcon_h1(Config& config, file::Model& model) {

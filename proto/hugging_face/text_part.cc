@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "proto/hugging_face/class_defaults.h"
+#include "proto/hugging_face/vision_part.h"
 
 namespace stepsim {
 namespace {
@@ -16,12 +17,16 @@ const char* wrapper_in(const Json& object) {
   return nullptr;
 }
 
-void note_other_parts(const Json& object, std::string& left_out) {
+void note_other_parts(const Json& object, std::string& left_out, std::optional<Json>& vision) {
   for (const auto& [key, what] :
        {std::pair{"vision_config", "vision"}, std::pair{"audio_config", "audio"},
         std::pair{"talker_config", "speech"}, std::pair{"embd_layer", "vision and audio"}}) {
     const auto found = object.find(key);
     if (found == object.end() || !found->is_object()) continue;
+    if (key == std::string_view("vision_config") && is_read_vision(*found)) {
+      vision = *found;
+      continue;
+    }
     left_out += (left_out.empty() ? "its " : " and ") + std::string(what);
   }
 }
@@ -36,12 +41,12 @@ bool is_of_mamba_ssm(const Json& object) {
 TextPart text_part(Json object) {
   TextPart part{std::move(object)};
   std::string left_out;
-  note_other_parts(part.object, left_out);
+  note_other_parts(part.object, left_out, part.vision);
   while (const char* const wrapper = wrapper_in(part.object)) {
     part.inside += ": " + std::string(wrapper);
     const Json outer = std::move(part.object);
     part.object = outer[wrapper];
-    note_other_parts(part.object, left_out);
+    note_other_parts(part.object, left_out, part.vision);
     for (const char* key : {"model_type", "tie_word_embeddings", "quantization_config"}) {
       if (!part.object.contains(key) && outer.contains(key)) part.object[key] = outer[key];
     }

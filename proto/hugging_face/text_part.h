@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "proto/json_value.h"
@@ -10,8 +11,9 @@ namespace stepsim {
 
 struct TextPart {
   Json object;
-  std::string inside{};  // ": text_config"; "" for a file of a text model alone
-  std::string note{};    // what is left out, and what was assumed
+  std::string inside{};          // ": text_config"; "" for a file of a text model alone
+  std::string note{};            // what is left out, and what was assumed
+  std::optional<Json> vision{};  // its vision part, if models can express it
 };
 
 // Returns the innermost such object. Keys that may stand outside it (model_type, the tables' tie,

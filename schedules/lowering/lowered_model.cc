@@ -15,6 +15,7 @@
 #include "workload/attention.h"
 #include "workload/eager.h"
 #include "workload/experts.h"
+#include "workload/vision.h"
 
 namespace stepsim {
 namespace {
@@ -243,11 +244,51 @@ std::int64_t tokens_of_pass(const ParallelPlan& plan) {
   return tokens_of_chip(requests_of(plan), plan.mesh.cp, divisor);
 }
 
+// Returns the pictures of a micro-batch, or of a pass's new prompts.
+std::int64_t pictures_of_rank(const ParallelPlan& plan) {
+  if (plan.batch.vision_tokens == 0) return 0;
+  std::int64_t sequences = plan.batch.microbatch_size;
+  if (plan.is_inference()) {
+    sequences = 0;
+    for (const RequestGroup& group : requests_of(plan).groups) {
+      if (!group.generates) sequences += group.sequences;
+    }
+  }
+  const std::int64_t each = plan.batch.vision_tokens / plan.picture_tokens();
+  return (sequences * each + plan.mesh.cp - 1) / plan.mesh.cp;
+}
+
 // Experts that compute in a narrow type are held in it, unless the plan says another.
 std::optional<DataType> expert_weights(const ParallelPlan& plan) {
   if (plan.pass.expert_weight_type || !plan.pass.expert_type) return plan.pass.expert_weight_type;
   return bits_of(*plan.pass.expert_type) < bits_of(plan.weights()) ? plan.pass.expert_type
                                                                    : std::nullopt;
+}
+
+// The vision part is whole on every tensor rank. What isn't trained has no backward, and a pass
+// without new prompts has no pictures.
+std::vector<LoweredLayer> lower_vision(VisionLayers& vision, const ParallelPlan& plan) {
+  if (vision.blocks == 0) return {};
+  ParallelPlan whole = plan;
+  whole.mesh.tp = 1;
+  whole.tensor.sequence_parallel = false;
+  const bool is_pass = plan.is_inference();
+  const bool rests = pictures_of_rank(plan) == 0;
+  if (!is_pass && plan.training.vision != VisionTraining::kAll) {
+    vision.entry = frozen(std::move(vision.entry));
+    vision.block = frozen(std::move(vision.block));
+  }
+  if (!is_pass && plan.training.vision == VisionTraining::kNone) {
+    vision.projector = frozen(std::move(vision.projector));
+  }
+  std::vector<LoweredLayer> lowered;
+  for (const Layer* layer : {&vision.entry, &vision.block, &vision.projector}) {
+    Layer runs = *layer;
+    if (rests) runs = without_kernels(std::move(runs));
+    lowered.push_back(lower_tensor(runs, whole, Bytes(0), false));
+    lowered.back().sequence_parameters = 0;  // tensor ranks have equal gradients
+  }
+  return lowered;
 }
 
 }  // namespace
@@ -273,6 +314,8 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .sequence_parallel = plan.divides_tokens(),
           .tensor_width = plan.tensor.tensor_width,
           .context = is_pass ? 1 : plan.mesh.cp,
+          .pictures = pictures_of_rank(plan),
+          .picture_tokens = plan.picture_tokens(),
           .experts = held_experts(plan, role),
           .types = data_types(plan),
           .kernels = plan.kernels,
@@ -336,6 +379,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
     for (LoweredLayer& layer : block.roles) layer = with_copies(std::move(layer), plan);
     return block;
   };
+  lowered.vision = lower_vision(layers.vision, plan);
   lowered.embedding = lower_end(layers.embedding, false);
   lowered.embedding.reads_weights_again = false;
   lowered.head = lower_end(layers.head, true);

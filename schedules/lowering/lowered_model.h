@@ -47,6 +47,7 @@ struct LoweredModel {
   ModelLayers layers;  // if the plan splits_ffn() those of attention chips, and the experts' are in
   std::vector<LoweredExperts> experts_apart;  // by kind; else empty
   std::vector<AttentionShape> attention;      // by kind of block; empty if it has none, or cp is 1
+  std::vector<LoweredLayer> vision{};         // entry, block, projector; empty: the model has none
   LoweredLayer embedding;
   std::vector<LoweredBlock> blocks;  // by kind
   LoweredLayer head;

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "schedules/lowering/muon.h"
 #include "schedules/lowering/optimizer.h"
 #include "schedules/plan/axis.h"
 
@@ -53,14 +54,18 @@ Bytes kept_by(const StageUnit& unit) {
 
 // Returns what the rank copies for a checkpoint: its part of what its replicas hold together.
 Bytes checkpoint_share(const Stage& stage) {
-  const bool has_state = stage.plan.training.optimizer == Optimizer::kAdam;
+  const bool has_state = stage.plan.training.optimizer != Optimizer::kNone;
   const std::int64_t each =
       size_of(DataType::kBf16).value() + (has_state ? stage.plan.update.optimizer_bytes : 0);
+  std::int64_t without = 0;  // second moments that Muon's matrices lack
   std::int64_t values = 0;
   for (const bool experts : {false, true}) {
     values += part_of(stage.parameters_of(experts), stage.groups(experts).replicas);
+    if (stage.plan.training.optimizer != Optimizer::kMuon) continue;
+    without += part_of(matrix_values(stage, experts), stage.groups(experts).replicas) *
+               stage.plan.update.second_moment_bytes;
   }
-  return Bytes(values * each);
+  return Bytes(values * each - without);
 }
 
 bool is_offloaded(const Stage& stage, const StageUnit& unit) {

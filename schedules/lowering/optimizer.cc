@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "schedules/lowering/muon.h"
 #include "schedules/plan/axis.h"
 
 namespace stepsim {
@@ -84,7 +85,11 @@ void hold_model_state(Stage& stage, Bytes fixed_memory) {
     const std::int64_t state =
         plan.training.optimizer == Optimizer::kNone ? 0 : plan.update.optimizer_bytes - master;
     if (!plan.offload.optimizer) {
-      hold(MemoryCategory::kOptimizer, held * state, plan.state.zero >= 1);
+      const std::int64_t without =
+          plan.training.optimizer == Optimizer::kMuon
+              ? matrix_values(stage, experts) * plan.update.second_moment_bytes
+              : 0;
+      hold(MemoryCategory::kOptimizer, held * state - without, plan.state.zero >= 1);
     }
   }
   stage.builder.hold(MemoryCategory::kParameters, narrow_copies(stage));
@@ -116,20 +121,29 @@ std::vector<Dependency> add_gradient_norm(Stage& stage, std::vector<Dependency> 
   return {after(norm)};
 }
 
+Kernel adam_kernel(const ParallelPlan& plan, std::int64_t parameters) {
+  return {.name = "adam",
+          .kind = KernelKind::kElementwise,
+          .type = DataType::kFp32,
+          .flops = Flops(kAdamFlops * static_cast<double>(parameters)),
+          .read = Bytes(parameters * (plan.update.gradient_bytes + plan.update.optimizer_bytes)),
+          .written =
+              Bytes(parameters * (plan.update.optimizer_bytes + size_of(plan.weights()).value()))};
+}
+
+OpRef add_update(Stage& stage, const std::vector<Kernel>& kernels,
+                 std::vector<Dependency> dependencies) {
+  return add_compute(stage, kernels, "optimizer", std::move(dependencies));
+}
+
 OpRef add_adam(Stage& stage, std::int64_t parameters, std::vector<Dependency> dependencies) {
-  const ParallelPlan& plan = stage.plan;
-  const Kernel adam{
-      .name = "adam",
-      .kind = KernelKind::kElementwise,
-      .type = DataType::kFp32,
-      .flops = Flops(kAdamFlops * static_cast<double>(parameters)),
-      .read = Bytes(parameters * (plan.update.gradient_bytes + plan.update.optimizer_bytes)),
-      .written =
-          Bytes(parameters * (plan.update.optimizer_bytes + size_of(plan.weights()).value()))};
-  return add_compute(stage, {adam}, "optimizer", std::move(dependencies));
+  return add_update(stage, {adam_kernel(stage.plan, parameters)}, std::move(dependencies));
 }
 
 OpRef add_optimizer(Stage& stage, std::vector<Dependency> dependencies) {
+  if (stage.plan.training.optimizer == Optimizer::kMuon) {
+    return add_muon(stage, std::move(dependencies));
+  }
   if (stage.plan.training.optimizer == Optimizer::kAdam) {
     const std::int64_t updated = stage.updated_parameters();
     const OpRef adam = add_adam(stage, updated, std::move(dependencies));

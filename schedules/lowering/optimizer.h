@@ -19,9 +19,15 @@ void hold_model_state(Stage& stage, Bytes fixed_memory);
 // then waits for.
 std::vector<Dependency> add_gradient_norm(Stage& stage, std::vector<Dependency> dependencies);
 
-// Adds Adam on this rank's share of the parameters. It reads gradient and state and writes state
-// and the weight in its own type, with 15 FLOPs per parameter.
+// Adds the optimizer's step: Muon (muon.h), or Adam on this rank's share of the parameters. It
+// reads gradient and state and writes state and the weight in its own type, with 15 FLOPs per
+// parameter.
 OpRef add_optimizer(Stage& stage, std::vector<Dependency> dependencies);
+
+// Returns its kernel, and adds any kernels as the optimizer's op.
+Kernel adam_kernel(const ParallelPlan& plan, std::int64_t parameters);
+OpRef add_update(Stage& stage, const std::vector<Kernel>& kernels,
+                 std::vector<Dependency> dependencies);
 
 // The same step for a given number of parameters.
 OpRef add_adam(Stage& stage, std::int64_t parameters, std::vector<Dependency> dependencies);

@@ -250,6 +250,16 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const 
     dense.layers.push_back({layer.parameters() - routed.trained, layer.frozen() - routed.frozen});
     experts.layers.push_back(routed);
   });
+  const auto add_vision = [&dense](const Layer& layer) {
+    dense.layers.push_back({layer.parameters(), layer.frozen()});
+  };
+  if (layers.vision.blocks > 0) {
+    add_vision(layers.vision.entry);
+    for (std::int64_t block = 0; block < layers.vision.blocks; ++block) {
+      add_vision(layers.vision.block);
+    }
+    add_vision(layers.vision.projector);
+  }
   const std::int64_t table = shares_table(model) ? layers.embedding.ops.front().parameters.own : 0;
   std::int64_t summed = 0;  // over the holders of shared weights
   if (plan.state.zero == 3) {

@@ -27,6 +27,8 @@ RecomputePolicy policy_of(RecomputeModule module, const LayerOp& op) {
       return if_in(role == OpRole::kActivation, RecomputePolicy::kResult);
     case RecomputeModule::kLatentUp:
       return if_in(op.name.module() == OpModule::kLatentUp, RecomputePolicy::kResult);
+    case RecomputeModule::kHyper:
+      return if_in(op.name.module() == OpModule::kHyper, RecomputePolicy::kResult);
     case RecomputeModule::kMlp:
       return if_in(op.name.module() == OpModule::kMlp, RecomputePolicy::kModule);
     case RecomputeModule::kSharedExperts:

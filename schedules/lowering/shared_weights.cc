@@ -70,7 +70,7 @@ bool SharedWeights::held_by(std::int32_t rank) const {
 }
 
 bool shares_table(const ModelSpec& model) {
-  return model.embedding.tied || model.prediction_modules > 0;
+  return model.embedding.tied || model.prediction.modules > 0;
 }
 
 std::vector<std::optional<std::int64_t>> shared_blocks(const ModelSpec& model) {

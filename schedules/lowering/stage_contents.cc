@@ -20,6 +20,16 @@ void add_unit(const LoweredLayer& layer, const std::string& name, StageChunk& ch
   chunk.units.push_back({.layer = &layer, .name = name, .block = block, .tied_parameters = tied});
 }
 
+void add_vision(const LoweredModel& lowered, StageChunk& chunk) {
+  if (lowered.vision.empty()) return;
+  const VisionLayers& vision = lowered.layers.vision;
+  add_unit(lowered.vision[0], vision.entry.name, chunk);
+  for (std::int64_t block = 0; block < vision.blocks; ++block) {
+    add_unit(lowered.vision[1], vision.block.name, chunk);
+  }
+  add_unit(lowered.vision[2], vision.projector.name, chunk);
+}
+
 // `before`: blocks in the stages before this one.
 void add_blocks(const LoweredModel& lowered, const ParallelPlan& plan, std::int32_t before,
                 std::int32_t count, StageChunk& chunk) {
@@ -56,7 +66,11 @@ Bytes weights_of(const ModelSpec& model, const ModelLayers& layers, std::int64_t
   for (std::int64_t layer = first; layer < end; ++layer) {
     sum += weights_size(layers.block(layer), types);
   }
-  if (stage.holds_first()) sum += weights_size(layers.embedding, types);
+  if (stage.holds_first()) {
+    sum += weights_size(layers.embedding, types) + weights_size(layers.vision.entry, types) +
+           layers.vision.blocks * weights_size(layers.vision.block, types) +
+           weights_size(layers.vision.projector, types);
+  }
   if (stage.holds_last()) sum += weights_size(layers.head, types);
   for (const SharedWeights& weights : shared_weights(model, stage.plan)) {
     if (!weights.held_by(stage.number) || weights.owner == stage.number) continue;
@@ -70,7 +84,7 @@ Bytes weights_of(const ModelSpec& model, const ModelLayers& layers, std::int64_t
 bool waits_for_chunks(const StageUnit& unit, const ModelSpec& model,
                       const std::vector<std::optional<std::int64_t>>& blocks, const Stage& stage,
                       const StageChunk& chunk) {
-  if (chunk.stage == 0 && !unit.block) {
+  if (chunk.stage == 0 && unit.is_embedding) {
     return shares_table(model) && stage_count(stage.schedule) > 1 && stage.holds_last();
   }
   const auto block_of = [&](const StageUnit& one) -> std::optional<std::int64_t> {
@@ -141,8 +155,10 @@ void fill_stage(const ModelSpec& model, const LoweredModel& lowered, Stage& stag
     chunk.stage = stage_of(stage.schedule, stage.number, index);
     const auto at = static_cast<std::size_t>(chunk.stage);
     if (chunk.stage == 0) {
+      add_vision(lowered, chunk);
+      const std::size_t before = chunk.units.size();
       add_unit(lowered.embedding, "embedding", chunk);
-      for (StageUnit& unit : chunk.units) unit.is_embedding = true;  // the first, if there is one
+      if (chunk.units.size() > before) chunk.units.back().is_embedding = true;
     }
     add_blocks(lowered, plan, first_block[at], first_block[at + 1] - first_block[at], chunk);
     if (chunk.stage == stages - 1) add_end(model, lowered, plan, chunk);

@@ -485,6 +485,7 @@ LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes bo
           .frozen = layer.frozen(),
           .frozen_experts = layer.frozen(Region::kExpert),
           .narrow_weights = narrow_weights(layer, plan),
+          .matrices = matrices_of(layer),
           .lent = layer.lent(),
           .input = first->saved.total - first->saved.inside};
 }

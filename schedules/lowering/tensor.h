@@ -49,7 +49,8 @@ struct LoweredLayer {
   std::int64_t frozen = 0;  // not trained, not among `parameters`; includes the next
   std::int64_t frozen_experts = 0;
   std::int64_t narrow_weights = 0;  // trained or frozen, that narrow matmuls multiply
-  Bytes lent{};                     // what later layers read, too: kept whatever is made again
+  std::vector<WeightMatrix> matrices{};
+  Bytes lent{};   // what later layers read, too: kept whatever is made again
   Bytes input{};  // input of the layer on this chip, included in what its first compute step keeps
   bool reads_weights_again = true;  // the backward reads weights that this forward reads; no
                                     // table's, and not if the whole forward is repeated

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "schedules/pipeline/torch_order.h"
 #include "sim/base/error.h"
 
 namespace stepsim {
@@ -182,7 +183,7 @@ std::string write_schedule(const PipelineSchedule& schedule) {
 }
 
 PipelineSchedule parse_schedule(std::string_view text) {
-  return Reader().read(text);
+  return is_torch_order(text) ? parse_torch_order(text) : Reader().read(text);
 }
 
 }  // namespace stepsim

@@ -11,7 +11,7 @@
 // the first half of the micro-batches is on chunk 0, the other half on chunk 1. The ops determine
 // the number of micro-batches and chunks. Reading a file finds every op that cannot be read.
 // check_order() (replay/check_order.h) then finds ops that are missing, doubled, out of place, or
-// wait in a circle.
+// wait in a circle. A text of PyTorch's orders (torch_order.h) is read too.
 
 #pragma once
 

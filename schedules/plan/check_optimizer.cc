@@ -20,6 +20,17 @@ void check_no_optimizer(const ParallelPlan& plan, Rules& rules) {
                     ", but optimizer is none, which has no state: leave it out, or adam");
 }
 
+void check_muon(const ParallelPlan& plan, Rules& rules) {
+  rules.require(!plan.offload.optimizer, "offload_optimizer",
+                "is true, but optimizer muon multiplies matrices on the chip: false, or adam");
+  rules.require(!plan.training.lora_rank, "lora_rank",
+                "is given, but optimizer muon of adapters is not modelled: leave it out, or adam");
+  rules.require(plan.update.second_moment_bytes <= plan.update.optimizer_bytes,
+                "second_moment_bytes",
+                "is " + std::to_string(plan.update.second_moment_bytes) +
+                    ", more than optimizer_bytes, " + std::to_string(plan.update.optimizer_bytes));
+}
+
 }  // namespace
 
 void check_adapters(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
@@ -43,11 +54,11 @@ void check_adapters(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
                 is + "the model is a stack of MLPs, which gets no adapters: 0");
   const bool counts = plan.training.lora_modules != ParallelPlan{}.training.lora_modules &&
                       check(model).empty() && model.kind == ModelKind::kTransformer &&
-                      model.prediction_modules == 0;
+                      model.prediction.modules == 0;
   rules.require(!counts || adapter_parameter_count(model, plan.adapters()) > 0, "lora_modules",
                 "names projections that the model does not have, so nothing would be trained: "
                 "others of qkv, out, mlp");
-  rules.require(model.prediction_modules == 0, "lora_rank",
+  rules.require(model.prediction.modules == 0, "lora_rank",
                 is + "modules of multi-token prediction get no adapters: 0");
   rules.require(plan.pieces.tensor_pieces == 1, "lora_rank",
                 is + "tensor_pieces = " + std::to_string(plan.pieces.tensor_pieces) +
@@ -97,6 +108,7 @@ void check_optimizer(const ParallelPlan& plan, Rules& rules) {
   rules.require(plan.mesh.pp != 1 || !plan.update.post_validation, "post_validation",
                 "is true, but a single stage waits for no other: pp above 1, or false");
   if (plan.training.optimizer == Optimizer::kNone) check_no_optimizer(plan, rules);
+  if (plan.training.optimizer == Optimizer::kMuon) check_muon(plan, rules);
 }
 
 void check_offload(const ParallelPlan& plan, Rules& rules) {

@@ -13,6 +13,7 @@ void check_model(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
   check_tensor(plan, model, rules);
   check_width(plan, model, rules);
   check_documents(plan, model, rules);
+  check_pictures(plan, model, rules);
   check_accumulation(plan, model, rules);
   check_context(plan, model, rules);
   check_experts(plan, model, rules);

@@ -14,8 +14,11 @@ std::vector<RecomputeModule> modules_of(const ModelSpec& model) {
   if (model.kind == ModelKind::kMlpStack) return {kMlp};
   const ExpertSpec& experts = model.experts;
   std::vector<RecomputeModule> modules = {kAttention, kNorm, kActivation};
-  if (model.latent.kv_rank > 0) modules.push_back(kLatentUp);
-  const bool has_mlp = experts.routed == 0 || experts.first_dense > 0 || experts.every > 1;
+  if (model.latent.kv_rank > 0 || model.compressed.output_groups > 0) modules.push_back(kLatentUp);
+  if (model.hyper.streams > 0) modules.push_back(kHyper);
+  const bool has_mlp = model.mlp_pattern.empty()
+                           ? experts.routed == 0 || experts.first_dense > 0 || experts.every > 1
+                           : model.mlp_pattern.find('D') != std::string::npos;
   if (has_mlp) modules.push_back(kMlp);
   if (experts.routed > 0 && experts.shared_intermediate > 0) modules.push_back(kSharedExperts);
   if (experts.routed > 0) modules.push_back(kExperts);

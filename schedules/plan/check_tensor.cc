@@ -67,6 +67,8 @@ void check_tensor(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
   }
   check_shared_heads(plan, "model's key-value heads in local layers", model.local.kv_heads, rules);
   rules.divides("tp", plan.mesh.tp, "heads of the model's state", model.state.heads);
+  rules.divides("tp", plan.mesh.tp, "groups of heads of the model's output projection",
+                model.compressed.output_groups);
   check_shared_heads(plan, "groups of the model's state", model.state.groups, rules);
   rules.divides("tp", plan.mesh.tp, "model's MLP width", model.mlp.width);
   for (const std::int64_t width : model.mlp.widths) {
@@ -103,10 +105,11 @@ void check_width(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
   only(model.state.heads == 0 && model.indexer.heads == 0 && model.local == LocalSpec{} &&
            !model.attention.qk_norm_whole && model.attention.gate == AttentionGate::kNone &&
            model.attention.query_rank == 0 && !model.norms.parallel &&
-           model.embedding.of_layers == 0 &&
+           model.embedding.of_layers == 0 && model.hyper.streams == 0 &&
+           model.compressed.output_groups == 0 &&
            model.mixer_pattern.find_first_of("gXNZ") == std::string::npos,
        "layers that are alike and without gates, states and norms over all heads");
-  only(model.prediction_modules == 0, "models without multi-token prediction");
+  only(model.prediction.modules == 0, "models without multi-token prediction");
   only(plan.pieces.tensor_chunks <= 1 && plan.pieces.tensor_pieces <= 1 &&
            !plan.pieces.overlap_tensor,
        "tensor_chunks = 1, tensor_pieces = 1 and overlap_tensor = false");
@@ -122,12 +125,33 @@ void check_documents(const ParallelPlan& plan, const ModelSpec& model, Rules& ru
       is + "a sequence has " + std::to_string(plan.batch.sequence) + " tokens: at most that, or 0");
   rules.require(model.kind == ModelKind::kTransformer, "document_length",
                 is + "the model is an mlp_stack, which has no attention: 0");
-  rules.require(model.indexer.heads == 0, "document_length",
+  rules.require(model.indexer.heads == 0 && model.compressed.output_groups == 0, "document_length",
                 is + "the tokens that an indexer chooses from are those of the sequence: 0");
   rules.require(model.mixer_pattern.find_first_of("NX") == std::string::npos, "document_length",
                 is + "an encoder has a sequence of its own: 0");
   rules.require(!plan.is_inference(), "document_length",
                 is + "the plan is of inference, whose requests are never packed: 0");
+}
+
+void check_pictures(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  const BatchShape& batch = plan.batch;
+  const std::string is = "is " + std::to_string(batch.vision_tokens) + ", but ";
+  rules.require(batch.vision_tokens == 0 || model.vision.layers > 0, "vision_tokens",
+                is + "the model has no vision part that is read: 0");
+  rules.require(
+      batch.vision_tokens == 0 || plan.is_inference() || batch.vision_tokens <= batch.sequence,
+      "vision_tokens", is + "a sequence has " + std::to_string(batch.sequence) + " tokens");
+  rules.require(
+      batch.vision_tokens == 0 || plan.training.vision == VisionTraining::kAll ||
+          plan.state.zero < 3,
+      "vision",
+      "is " + std::string(name_of(plan.training.vision)) +
+          ", but with zero = 3 a frozen vision part is not modelled: all, or zero below 3");
+  rules.require(batch.picture_tokens == 0 ||
+                    (batch.vision_tokens > 0 && batch.vision_tokens % batch.picture_tokens == 0),
+                "picture_tokens",
+                "must divide vision_tokens (" + std::to_string(batch.vision_tokens) + "), is " +
+                    std::to_string(batch.picture_tokens));
 }
 
 void check_context(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
@@ -149,7 +173,8 @@ void check_context(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
   rules.require(plan.kernels.fused_attention || !ring, "fused_attention",
                 "is false, but the chunks of a ring are merged by a fused kernel: true, or cp_mode "
                 "all_gather or ulysses");
-  rules.require(model.indexer.heads == 0 || !ring, "cp_mode",
+  rules.require((model.indexer.heads == 0 && model.compressed.output_groups == 0) || !ring,
+                "cp_mode",
                 "is " + std::string(name_of(plan.tensor.cp_mode)) +
                     ", but the model's sparse attention reads tokens of all ranks at once: "
                     "all_gather or ulysses");

@@ -115,7 +115,7 @@ void check_cache_split(const ParallelPlan& plan, const ModelSpec& model, Rules& 
   rules.require(plan.mesh.tp > 1, "cache_split",
                 "is requests, but tp is 1, so there is nothing to divide: heads");
   const bool keeps_more =
-      has(model, Mixer::kSparse) ||
+      has(model, Mixer::kSparse) || model.compressed.output_groups > 0 ||
       std::ranges::any_of(kinds_of(model), [](const BlockKind& kind) { return kind.has_state(); });
   rules.require(!keeps_more, "cache_split",
                 "is requests, which is not modelled for states and indexers: heads");
@@ -162,7 +162,7 @@ void check_split(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
 void check_prompt_parts(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   if (plan.mesh.cp <= 1) return;
   const bool passes_on =
-      has(model, Mixer::kSparse) ||
+      has(model, Mixer::kSparse) || model.compressed.output_groups > 0 ||
       std::ranges::any_of(kinds_of(model), [](const BlockKind& kind) { return kind.has_state(); });
   rules.require(!passes_on, "cp",
                 "is " + std::to_string(plan.mesh.cp) +

@@ -21,7 +21,7 @@ std::string_view name_of(Recompute recompute) {
 
 std::string_view name_of(RecomputeModule module) {
   constexpr std::array<std::string_view, kRecomputeModules> kNames = {
-      "attention", "norm", "activation", "latent_up", "mlp", "shared_experts", "experts"};
+      "attention", "norm", "activation", "latent_up", "mlp", "shared_experts", "experts", "hyper"};
   return kNames[static_cast<std::size_t>(module)];
 }
 
@@ -32,7 +32,13 @@ std::string_view name_of(KeptResult result) {
 }
 
 std::string_view name_of(Optimizer optimizer) {
-  return optimizer == Optimizer::kAdam ? "adam" : "none";
+  constexpr std::array<std::string_view, kOptimizers> kNames = {"adam", "none", "muon"};
+  return kNames[static_cast<std::size_t>(optimizer)];
+}
+
+std::string_view name_of(VisionTraining training) {
+  constexpr std::array<std::string_view, kVisionTrainings> kNames = {"all", "projector", "none"};
+  return kNames[static_cast<std::size_t>(training)];
 }
 
 std::string_view name_of(ContextMode mode) {
@@ -59,13 +65,13 @@ std::string_view name_of(MemoryFigure figure) {
 
 ParallelPlan with_recompute_habits(ParallelPlan plan, const ModelSpec& model) {
   RecomputePlan& recompute = plan.recomputing;
-  if (plan.recompute_habits.as_needed && recompute.kind == Recompute::kFull &&
+  if (plan.habits.recomputes_as_needed && recompute.kind == Recompute::kFull &&
       recompute.block == 1 && model.experts.routed == 0) {
     // No backward reads the result of a block's last matmul, whose place is the next block's input.
     recompute.kind = Recompute::kAllBut;
     recompute.keep = {KeptResult::kDown};
   }
-  if (plan.recompute_habits.cudnn && recompute.kind == Recompute::kAlternate &&
+  if (plan.habits.recomputes_cudnn && recompute.kind == Recompute::kAlternate &&
       plan.kernels.attention_library == AttentionLibrary::kCudnn) {
     recompute.kind = Recompute::kAlternateMatmuls;
   }

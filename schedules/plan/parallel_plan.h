@@ -59,7 +59,6 @@ struct ParallelPlan {
   OptimizerUpdate update{};
   HostLaunches launches{};
   ModelHabits habits{};
-  RecomputeHabits recompute_habits{};
   Allocator allocator{};
 
   InferencePass pass{};
@@ -69,6 +68,7 @@ struct ParallelPlan {
   // Returns the bytes a parameter of the gradients that are held: sums, and if they are added up by
   // kernels of their own, those of a micro-batch beside them.
   std::int64_t held_gradient_bytes() const {
+    if (update.host_gradients && update.host_optimizer && state.zero >= 2) return 0;
     return update.gradient_bytes +
            (update.separate_accumulation ? stepsim::size_of(DataType::kBf16).value() : 0);
   }
@@ -76,6 +76,10 @@ struct ParallelPlan {
   bool splits_ffn() const { return pass_experts.chips > 0; }
   std::int64_t mesh_ranks() const { return mesh.tp * mesh.cp * mesh.dp * mesh.pp; }
   std::int64_t ranks() const { return mesh_ranks() + pass_experts.chips; }
+  // Returns the tokens of one picture.
+  std::int64_t picture_tokens() const {
+    return batch.picture_tokens > 0 ? batch.picture_tokens : batch.vision_tokens;
+  }
   std::int64_t microbatches() const {
     return batch.global_batch / (mesh.dp * batch.microbatch_size);
   }

@@ -14,6 +14,8 @@ template <>
 inline constexpr std::size_t kValuesOf<Recompute> = kRecomputes;
 template <>
 inline constexpr std::size_t kValuesOf<Optimizer> = kOptimizers;
+template <>
+inline constexpr std::size_t kValuesOf<VisionTraining> = kVisionTrainings;
 
 namespace {
 
@@ -115,6 +117,18 @@ void add_batch(Table& table) {
                   {.help = "Tokens of a sequence.",
                    .advice = "Activations grow in proportion, attention's work with the square.",
                    .required = true});
+  table.add_inner(
+      "vision_tokens", &Plan::batch, &BatchShape::vision_tokens, Limits::between(0, kMostTokens),
+      {.help = "Tokens of a sequence, or of a new prompt, that a model's vision part makes of "
+               "pictures. 0: text alone, and the vision part is not there.",
+       .advice = "A picture of 1024 x 1024 pixels has 1,024 of them with patches of 16 of which 4 "
+                 "make a token.",
+       .rules = "At most sequence; needs a model whose vision part is read."});
+  table.add_inner(
+      "picture_tokens", &Plan::batch, &BatchShape::picture_tokens, Limits::between(0, kMostTokens),
+      {.help = "Tokens of one picture: its patches attend to each other. 0: a sequence has one "
+               "picture.",
+       .rules = "Divides vision_tokens."});
   table.add_inner(
       "document_length", &Plan::batch, &BatchShape::document_length,
       Limits::between(0, kMostTokens),
@@ -396,9 +410,17 @@ void add_training(Table& table) {
   table.theme("Optimizer and adapters");
   table.add_inner(
       "optimizer", &Plan::training, &TrainingPlan::optimizer,
-      {.help = "adam, or none: forward and backward only, without optimizer state, as the "
-               "closed forms count a step.",
-       .advice = "Use none to compare with formulas."});
+      {.help = "adam; muon: of matrices, whose updates Newton-Schulz steps make orthogonal and "
+               "which have one moment, and adam of tables, norms and biases; or none: forward and "
+               "backward only, without optimizer state, as the closed forms count a step.",
+       .advice = "Use none to compare with formulas. muon keeps 4 bytes a parameter less, and its "
+                 "matmuls grow with the matrices, not with the tokens: a large batch hides them.",
+       .rules = "muon: not with lora_rank or offload_optimizer."});
+  table.add_inner(
+      "vision", &Plan::training, &TrainingPlan::vision,
+      {.help = "What of a model's vision part is trained: all, projector (its encoder is frozen) "
+               "or none.",
+       .rules = "Of effect where the model has a vision part."});
   table.add_inner(
       "lora_rank", &Plan::training, &TrainingPlan::lora_rank,
       Limits::between(1, kMostRankOfAdapters).or_zero(),

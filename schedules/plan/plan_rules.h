@@ -51,6 +51,7 @@ void check_mapping(const ParallelPlan& plan, const Places& places, Rules& rules)
 void check_tensor(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
 void check_width(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);  // of weights
 void check_documents(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
+void check_pictures(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
 void check_context(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
 
 // ---- check_stages.cc: layers of the pipeline's stages; its schedule: plan_schedule.h ----

@@ -49,8 +49,9 @@ enum class RecomputeModule : std::uint8_t {
   kMlp,
   kSharedExperts,
   kExperts,  // router, dispatch, routed and shared experts, combine
+  kHyper,    // mappings of hyper-connections
 };
-inline constexpr std::size_t kRecomputeModules = 7;
+inline constexpr std::size_t kRecomputeModules = 8;
 std::string_view name_of(RecomputeModule module);  // "latent_up"
 
 // The results that recompute = all_but keeps.
@@ -67,8 +68,9 @@ std::string_view name_of(KeptResult result);  // "qkv"
 enum class Optimizer : std::uint8_t {
   kAdam,
   kNone,  // forward and backward only, as the closed forms count a step; no state
+  kMuon,  // of matrices; Adam of the rest: schedules/lowering/muon.h
 };
-inline constexpr std::size_t kOptimizers = 2;
+inline constexpr std::size_t kOptimizers = 3;
 std::string_view name_of(Optimizer optimizer);  // "adam"
 // How attention gets the keys and values of the other context ranks.
 enum class ContextMode : std::uint8_t {
@@ -119,6 +121,8 @@ struct BatchShape {
   std::int64_t sequence = 0;         // tokens per sequence
   std::int64_t document_length = 0;  // tokens; 0: each sequence is one document
   std::int64_t microbatch_size = 1;  // sequences
+  std::int64_t vision_tokens = 0;    // of a sequence, or of a new prompt, that come from pictures
+  std::int64_t picture_tokens = 0;   // of a picture; 0: a sequence has one
 };
 
 // TensorContext says how tensor and context ranks divide the work.
@@ -183,12 +187,18 @@ struct OverlapPlan {
   bool parameters = false;
 };
 
+// Which part of a model's vision is trained beside the text.
+enum class VisionTraining : std::uint8_t { kAll, kProjector, kNone };
+inline constexpr std::size_t kVisionTrainings = 3;
+std::string_view name_of(VisionTraining training);  // "projector"
+
 // TrainingPlan says what is trained, and by which optimizer.
 struct TrainingPlan {
   Optimizer optimizer = Optimizer::kAdam;
   std::optional<std::int64_t> lora_rank;  // unset: all parameters are trained
   std::vector<AdapterPlace> lora_modules = Adapters{}.places;
   std::optional<DataType> frozen_type;  // of a block's frozen matrices; unset: weights()
+  VisionTraining vision = VisionTraining::kAll;
 };
 
 // OffloadPlan says what lives in the memory of the hosts.

@@ -325,6 +325,18 @@ void add_update(Table& table) {
        .advice = "4 for PyTorch's Adam by lists of tensors (foreach, its default): a copy of "
                  "one moment; 2 if moments are in 16 bits. 0 for fused ones.",
        .rules = "Not with optimizer none or offload_optimizer."});
+  table.add_inner(
+      "second_moment_bytes", &Plan::update, &OptimizerUpdate::second_moment_bytes,
+      Limits::between(1, kMostBytesOfAParameter),
+      {.help = "Bytes of a second moment, which are part of optimizer_bytes: with optimizer muon "
+               "matrices have none.",
+       .advice = "4 for fp32, 2 for bf16.",
+       .rules = "With muon at most optimizer_bytes."});
+  table.add_inner("newton_schulz_steps", &Plan::update, &OptimizerUpdate::newton_schulz_steps,
+                  Limits::between(1, 64),
+                  {.help = "Steps by which Muon makes the columns of an update orthogonal.",
+                   .advice = "5 is the authors' and Megatron Core's.",
+                   .rules = "Of effect with optimizer muon."});
   table.add_inner("gradient_bytes", &Plan::update, &OptimizerUpdate::gradient_bytes,
                   Limits::choice_of({{2, "bf16"}, {4, "fp32"}}),
                   {.help = "Bytes of a gradient, in which it is accumulated and reduced.",
@@ -377,6 +389,13 @@ void add_update(Table& table) {
        .advice = "It sends less than offload_optimizer alone; the host's memory bounds the "
                  "update.",
        .rules = "Needs offload_optimizer."});
+  table.add_inner(
+      "host_gradients", &Plan::update, &OptimizerUpdate::host_gradients,
+      {.help = "Under host_optimizer the chip holds no sums of gradients: DeepSpeed's flat buffer "
+               "of a rank's partition is on the host with the optimizer "
+               "(deepspeed/runtime/zero/stage3.py, grad_partitions_flat_buffer), those of "
+               "Megatron and verl stay on the chip.",
+       .rules = "Of effect with host_optimizer and zero 2 or 3."});
 }
 
 void add_habits(Table& table) {
@@ -392,12 +411,12 @@ void add_habits(Table& table) {
                            "rank.",
                    .advice = "128 in Megatron-LM and what is made of it. FLOPs of the model, and "
                              "so MFU, count the model's own vocabulary."});
-  table.add_inner("recomputes_as_needed", &Plan::recompute_habits, &RecomputeHabits::as_needed,
+  table.add_inner("recomputes_as_needed", &Plan::habits, &ModelHabits::recomputes_as_needed,
                   {.help = "recompute full leaves out a block's last matmul, whose result no "
                            "backward reads: it becomes all_but with recompute_keep = down.",
                    .advice = "true for PyTorch's checkpoints that are not reentrant, and for XLA. "
                              "Blocks of experts, and recompute_block, don't change."});
-  table.add_inner("recomputes_cudnn", &Plan::recompute_habits, &RecomputeHabits::cudnn,
+  table.add_inner("recomputes_cudnn", &Plan::habits, &ModelHabits::recomputes_cudnn,
                   {.help = "recompute alternate makes cuDNN's attention again: it becomes "
                            "alternate_matmuls.",
                    .advice = "true for torchtitan up to November 2025."});

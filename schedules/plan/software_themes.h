@@ -55,13 +55,16 @@ struct Buffers {
 struct OptimizerUpdate {
   std::int64_t optimizer_bytes = 12;         // per parameter
   std::int64_t optimizer_scratch_bytes = 0;  // per parameter that it updates, while it runs
-  std::int64_t gradient_bytes = 4;           // per parameter
+  std::int64_t second_moment_bytes = 4;  // of those of optimizer_bytes: Muon's matrices have none
+  std::int64_t newton_schulz_steps = 5;  // of Muon
+  std::int64_t gradient_bytes = 4;       // per parameter
   bool separate_accumulation = false;
   bool hold_gradients = true;   // false: each is used up as soon as it is reduced
   bool free_gradients = false;  // by the optimizer; the next backward makes them again
   bool clip_gradients = false;
   bool post_validation = false;
   bool host_optimizer = false;
+  bool host_gradients = false;  // with host_optimizer their sums lie where it runs
 };
 
 // HostLaunches says what the host takes to start kernels.
@@ -70,12 +73,6 @@ struct HostLaunches {
   std::int64_t host_queue_depth = 1024;      // launches
   CudaGraphs cuda_graphs = CudaGraphs::kNone;
   bool host_reads_counts = true;  // of the tokens of each expert
-};
-
-// RecomputeHabits says what a software makes of the recompute that a plan chooses.
-struct RecomputeHabits {
-  bool as_needed = false;  // a full recompute leaves out a block's last matmul
-  bool cudnn = false;      // recompute alternate does not keep what cuDNN's attention makes
 };
 
 // MemoryFigure is what a software's figure of memory counts: tensors, also what its allocator keeps

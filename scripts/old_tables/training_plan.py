@@ -543,7 +543,7 @@ def read_overlap(row, keys):
     if settings.says("asynctp") and keys.number("tp") > 1 and keys.number("cp") * keys.number("ep") == 1 and \
             keys.on("sequence_parallel"):
         keys["tensor_chunks"] = keys.number("tp")
-    # Nobody quantises without a compiler: the casts would cost more than fp8 brings.
+    # Without a compiler the casts to fp8 take longer than fp8 saves, so a run in fp8 was compiled.
     compiled = settings.says("compile") and not settings.says("nocompile", "notorch.compile")
     if compiled or BITS[keys["dtype"]] < 16:
         for key in ("eager_elementwise", "eager_gate"):

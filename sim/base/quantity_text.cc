@@ -45,10 +45,10 @@ constexpr std::array kThroughputUnits{
     Unit{"GFLOP/s", 1e9},  Unit{"TFLOPS", 1e12}, Unit{"TFLOP/s", 1e12}, Unit{"PFLOPS", 1e15},
     Unit{"PFLOP/s", 1e15}, Unit{"EFLOPS", 1e18}, Unit{"EFLOP/s", 1e18}};
 
-std::optional<double> factor_of(std::string_view name, std::span<const Unit> units) {
-  while (name.starts_with(' ')) name.remove_prefix(1);
+std::optional<double> factor_of(std::string_view text, std::span<const Unit> units) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
   for (const Unit& unit : units) {
-    if (unit.name == name) return unit.factor;
+    if (unit.name == text) return unit.factor;
   }
   return std::nullopt;
 }

@@ -176,7 +176,21 @@ FieldTable<AttentionEfficiency> make_attention_fields() {
   return table;
 }
 
+FieldTable<GatheredAttention> make_gathered_fields() {
+  using Gathered = GatheredAttention;
+  FieldTable<Gathered> table("GatheredAttention");
+  table.add("forward_fraction", &Gathered::forward_fraction, Limits::between(0, 1),
+            {.help = "Fraction of the peak that the forward kernel reaches with many keys. 0: such "
+                     "kernels are as other attention."});
+  table.add("backward_fraction", &Gathered::backward_fraction, Limits::between(0, 1),
+            {.help = "The same for the backward kernel, which counts 2.5 times the FLOPs."});
+  table.add("keys_ramp", &Gathered::keys_ramp, Limits::at_least(0),
+            {.help = "Keys of a query at which half of that is reached."});
+  return table;
+}
+
 void add_attention_rows(FieldTable<Efficiency>& table) {
+  static const FieldTable<GatheredAttention> kGathered = make_gathered_fields();
   static const FieldTable<AttentionEfficiency> kAttention = make_attention_fields();
   table.add("attention_forward_fraction", &Efficiency::attention_forward_fraction,
             Limits::fraction(),
@@ -209,6 +223,9 @@ void add_attention_rows(FieldTable<Efficiency>& table) {
               .advice = "Give one without a library where training usually has other kernels than "
                         "those that attention_forward_fraction was fitted to.",
               .rules = "No two of the same library."});
+  table.group("gathered_attention", &Efficiency::gathered_attention, kGathered,
+              {.help = "Attention in training to compressed keys, whose queries read the keys of a "
+                       "list each (DeepSeek-V4)."});
 }
 
 void add_memory_rows(FieldTable<Efficiency>& table) {

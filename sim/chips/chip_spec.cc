@@ -24,9 +24,16 @@ double filled_width(std::int64_t head, const Efficiency& efficiency) {
   return static_cast<double>(head) / static_cast<double>(passes * width);
 }
 
+bool is_gathered(const Kernel& kernel, const Efficiency& efficiency) {
+  return kernel.gathered && efficiency.gathered_attention.forward_fraction > 0;
+}
+
 // Returns the factor by which the ramps reduce an attention kernel's fraction of peak.
 double attention_ramps(const Kernel& kernel, const Efficiency& efficiency) {
   const auto keys = static_cast<double>(kernel.n);
+  if (is_gathered(kernel, efficiency)) {
+    return keys / (keys + efficiency.gathered_attention.keys_ramp);
+  }
   const auto head = static_cast<double>(kernel.k);
   const double blocks =
       static_cast<double>(kernel.batch) * std::ceil(static_cast<double>(kernel.m) / kQueryBlock);
@@ -39,6 +46,11 @@ double attention_ramps(const Kernel& kernel, const Efficiency& efficiency) {
 }
 
 double attention_fraction(const Kernel& kernel, const Efficiency& efficiency) {
+  if (is_gathered(kernel, efficiency)) {
+    return kernel.kind == KernelKind::kAttentionForward
+               ? efficiency.gathered_attention.forward_fraction
+               : efficiency.gathered_attention.backward_fraction;
+  }
   return kernel.kind == KernelKind::kAttentionForward ? efficiency.attention_forward_fraction
                                                       : efficiency.attention_backward_fraction;
 }

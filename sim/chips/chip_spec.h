@@ -65,6 +65,14 @@ struct AttentionEfficiency {
   std::optional<double> length_ramp{};  // unset: attention_length_ramp
 };
 
+// Attention kernels of training whose queries read the keys of a list each (sparse attention):
+// fraction of the peak x keys / (keys + keys_ramp), keys a query.
+struct GatheredAttention {
+  double forward_fraction = 0;
+  double backward_fraction = 0;
+  double keys_ramp = 0;
+};
+
 struct Efficiency {
   MatmulEfficiency matmul{};
   std::vector<MatmulEfficiency> matmul_of{};  // types with values of their own, by weights, too
@@ -75,6 +83,7 @@ struct Efficiency {
   double attention_head_ramp = 0;
   std::optional<std::int64_t> attention_matrix_width{};  // unset: heads of any size fill it
   std::vector<AttentionEfficiency> attention_of{};       // of training
+  GatheredAttention gathered_attention{};                // forward_fraction 0: as other attention
   double elementwise_fraction = 1;
   double memory_fraction = 1;
   std::vector<ElementwiseEfficiency> elementwise_of{};  // kinds with values of their own

@@ -108,6 +108,8 @@ struct Kernel {
   std::int64_t k = 0;
   bool accumulates = false;  // kMatmul: adds its result to the values in memory
   bool sequential = false;   // kMatmul: k is a chain of products, which can't be split
+  // Attention: each query reads keys of a list of its own, of n on average.
+  bool gathered = false;
   ElementwiseKind elementwise = ElementwiseKind::kPlain;  // kElementwise
   // Launches that it costs the host. 0: it belongs to a graph that an earlier kernel has launched.
   std::uint16_t launches = 1;

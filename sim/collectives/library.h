@@ -22,7 +22,7 @@
 // `doubling` more, because peers are served a few at a time, and their number squared costs
 // `peers_squared` (10 ns: nothing among 8, 38 us among 64; why is not known).
 //
-// The form is fitted (scripts/fit_communication_library.py); docs/accuracy.md says how well. Not
+// The form is fitted (scripts/fit_library_ways.py); docs/accuracy.md says how well. Not
 // modelled: registered buffers, proxies on the host, jitter.
 //
 // A collective runs in channels, each a block of threads that holds one compute unit of the chip

@@ -99,11 +99,14 @@ std::vector<Problem> check(const StepList& list) {
                               std::to_string(step.round) + " of lane " + std::to_string(step.lane) +
                               "; another lane sends at the same time"});
     }
-    if (step.after && step.after->lane >= lanes) {
-      problems.push_back({name + "after.lane", below(lanes, step.after->lane)});
-    }
-    if (step.after && step.after->round >= rounds) {
-      problems.push_back({name + "after.round", below(rounds, step.after->round)});
+    const auto check_gate = [&, lanes = lanes, rounds = rounds](const LaneGate& gate,
+                                                                const std::string& field) {
+      if (gate.lane >= lanes) problems.push_back({field + ".lane", below(lanes, gate.lane)});
+      if (gate.round >= rounds) problems.push_back({field + ".round", below(rounds, gate.round)});
+    };
+    if (step.after) check_gate(*step.after, name + "after");
+    for (std::size_t g = 0; g < step.also_after.size(); ++g) {
+      check_gate(step.also_after[g], name + "also_after[" + std::to_string(g) + "]");
     }
   }
   return problems;
@@ -118,7 +121,7 @@ ListedSteps::ListedSteps(const CollectiveTask& task, const StepList& list)
     const ListedStep& step = list.steps[i];
     step_of_[slot(step.lane, step.round, step.from)] = i;
     ++received_[slot(step.lane, step.round, step.to)];
-    gated_ = gated_ || step.after.has_value();
+    gated_ = gated_ || step.after.has_value() || !step.also_after.empty();
   }
 }
 
@@ -156,7 +159,15 @@ std::optional<CollectiveMessage> ListedSteps::message(std::uint32_t lane, std::u
 std::optional<LaneGate> ListedSteps::gate(std::uint32_t lane, std::uint32_t round,
                                           std::uint32_t member) const {
   const ListedStep* const listed = step(lane, round, member);
-  return listed == nullptr ? std::nullopt : listed->after;
+  return listed == nullptr || !listed->also_after.empty() ? std::nullopt : listed->after;
+}
+
+void ListedSteps::gates(std::uint32_t lane, std::uint32_t round, std::uint32_t member,
+                        std::vector<LaneGate>& out) const {
+  const ListedStep* const listed = step(lane, round, member);
+  if (listed == nullptr) return;
+  if (listed->after) out.push_back(*listed->after);
+  out.insert(out.end(), listed->also_after.begin(), listed->also_after.end());
 }
 
 void ListedSteps::blocks(std::uint32_t lane, std::uint32_t round, std::uint32_t member,

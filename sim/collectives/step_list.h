@@ -24,6 +24,7 @@ struct ListedStep {
   bool reduce = false;
   std::vector<std::uint32_t> blocks{};
   std::optional<LaneGate> after{};  // `from` must have finished that round first
+  std::vector<LaneGate> also_after{};
 };
 
 struct StepList {
@@ -63,6 +64,8 @@ class ListedSteps final : public CollectiveAlgorithm {
   std::uint32_t shard_of(std::uint32_t member) const override {
     return list_.shard_of.empty() ? member : list_.shard_of[member];
   }
+  void gates(std::uint32_t lane, std::uint32_t round, std::uint32_t member,
+             std::vector<LaneGate>& out) const override;
   void blocks(std::uint32_t lane, std::uint32_t round, std::uint32_t member,
               std::vector<std::uint32_t>& out) const override;
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace stepsim {
 namespace {
@@ -60,6 +62,106 @@ TEST(NcclLogTest, LaunchersPrefixesAreTakenOff) {
     ASSERT_EQ(log.rows.size(), 1U) << prefix;
     EXPECT_EQ(log.rows.front().bytes, 8);
   }
+}
+
+// The header line shows the prefix: other lines have the same marks with other words and numbers.
+TEST(NcclLogTest, AnyPrefixIsTakenOff) {
+  const auto row_of = [](const std::string& of_header, const std::string& of_row, std::string row) {
+    const std::string header = kHeader.substr(kHeader.find("#       size"));
+    return read_nccl_log(of_header + header.substr(0, header.find('\n') + 1) + of_row + row);
+  };
+  // mpirun --timestamp-output (NVIDIA/nccl#1368), pods, loggers, ranks of torchrun.
+  for (const auto& [of_header, of_row] : std::vector<std::pair<std::string, std::string>>{
+           {"Thu Jul 18 15:41:59 2024<stdout>:", "Fri Jul 19 00:00:01 2024<stdout>:"},
+           {"2024-07-18T15:41:05.123Z ", "2024-07-18T15:41:06.001Z "},
+           {"[pod/worker-0/main] ", "[pod/worker-0/main] "},
+           {"[rank0]:", "[rank13]:"},
+           {" 0: ", "13: "},
+           {"gpu-a12 | ", "gpu-a13 | "}}) {
+    const NcclLog log = row_of(of_header, of_row, kRow);
+    ASSERT_EQ(log.rows.size(), 1U) << of_header;
+    EXPECT_EQ(log.rows[0].bytes, 8);
+    EXPECT_EQ(log.rows[0].out_of_place_us, 12.5);
+  }
+  // Each piece of a line got it (NVIDIA/nccl#1453).
+  std::string pieces = kRow;
+  pieces.replace(pieces.find("-1  "), 2, "-1[0] ");
+  const NcclLog log = row_of("[0] ", "[0] ", pieces);
+  ASSERT_EQ(log.rows.size(), 1U);
+  EXPECT_EQ(log.rows[0].out_of_place_us, 12.5);
+}
+
+// -S 1 (NVIDIA/nccl-tests#349): at the end of a row, or in front of it.
+TEST(NcclLogTest, ATimeMayStandInARow) {
+  std::string header =
+      "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong";
+  std::string row = kRow;
+  row.pop_back();
+  EXPECT_EQ(read_nccl_log(header + " timestamp\n" + row + "  2025-10-14 10:11:12\n").rows.size(),
+            1U);
+  header.insert(2, "timestamp ");
+  EXPECT_EQ(read_nccl_log(header + "\n 2025-10-14 10:11:12 " + row + "\n").rows.size(), 1U);
+}
+
+// Tests that were built without MPI, started by mpirun (NVIDIA/nccl-tests#107).
+TEST(NcclLogTest, TwoRunsThatPrintIntoOneLogAreRefused) {
+  const std::string rank0 =
+      "#  Rank  0 Pid  1 on hostA device  0 [0x00] Tesla V100\n"
+      "#  Rank  0 Pid  2 on hostB device  0 [0x00] Tesla V100\n";
+  EXPECT_EQ(problem_of("# Using devices\n# Using devices\n" + rank0 + kHeader + kRow),
+            "4: rank 0 is listed twice: two runs that print into one log can't be told apart");
+  EXPECT_EQ(problem_of(kDevices + kHeader + kHeader + kRow + kRow),
+            "12: follows another header without rows between them: two runs that print into one "
+            "log can't be told apart");
+  EXPECT_EQ(problem_of("# size count type redop root cputime algbw busbw #wrong\n"),
+            "1: has times of the processor (-C 1), not of the collective");
+}
+
+// ROCm/rccl-tests#93 and #140: an object a line, a list of them, a table.
+TEST(NcclLogTest, FilesOfRcclTestsAreRead) {
+  const std::string out =
+      R"({"#wrong":"0","algBw":0.05,"busBw":0.08,"gpus":4,"inPlace":0,"name":"AllReduce","redop":"sum","size":1024,"time":19.5,"type":"float"})";
+  std::string in = out;
+  in.replace(in.find("\"inPlace\":0"), 11, "\"inPlace\":1");
+  const std::string table =
+      "name, nodes, ranks, size, type, redop, inPlace, time, algBw, busBw, #wrong\n"
+      "\"AllReduce\", 1, 4, 1024, \"float\", \"sum\", 0, 19.5, 0.05, 0.08, \"0\"\n"
+      "\"AllReduce\", 1, 4, 1024, \"float\", \"sum\", 1, 19.5, 0.05, 0.08, \"0\"\n";
+  for (const std::string& text :
+       {out + "\n" + in + "\n", "[\n" + out + ",\n" + in + "]\n", table}) {
+    const NcclLog log = read_nccl_log(text);
+    ASSERT_EQ(log.rows.size(), 1U) << text;
+    EXPECT_EQ(log.rows[0].op, "allreduce");
+    EXPECT_EQ(log.rows[0].ranks, 4);
+    EXPECT_EQ(log.rows[0].out_of_place_us, 19.5);
+    EXPECT_EQ(log.rows[0].in_place_us, 19.5);
+    EXPECT_TRUE(log.problems.empty());
+  }
+  std::string wrong = table;
+  wrong.replace(wrong.find(" 1, 4,"), 6, " 8, 4,");
+  EXPECT_EQ(problem_of(wrong), "2: 4 ranks can't be on 8 nodes");
+}
+
+// -J of nccl-tests 2.17.
+TEST(NcclLogTest, TheJsonOfNcclTestsIsRead) {
+  const std::string device =
+      R"({"rank":0,"group":0,"pid":1,"hostname":"a","device":0,"device_hex":"0x10","device_info":"NVIDIA H100 80GB HBM3"})";
+  std::string second = device;
+  second.replace(second.find("\"rank\":0"), 8, "\"rank\":1");
+  const std::string text =
+      R"({"version":3,"args":["./build/all_gather_perf","-J","x.json"],"config":{"devices":[)" +
+      device + "," + second +
+      R"(]},"results":[{"size":1024,"count":256,"type":"float","redop":"none","root":"-1","out_of_place":{"time":12.5,"alg_bw":0.1,"bus_bw":0.1,"nwrong":0.0},"in_place":{"time":12.25,"alg_bw":0.1,"bus_bw":0.1,"nwrong":null}}]})";
+  const NcclLog log = read_nccl_log(text);
+  ASSERT_EQ(log.rows.size(), 1U);
+  EXPECT_EQ(log.rows[0].op, "all_gather");
+  EXPECT_EQ(log.rows[0].ranks, 2);
+  EXPECT_EQ(log.rows[0].nodes, 1);
+  EXPECT_EQ(log.rows[0].hardware, "NVIDIA H100 80GB HBM3");
+  EXPECT_EQ(log.rows[0].in_place_us, 12.25);
+  std::string twice = text;
+  twice.replace(twice.find("\"rank\":1"), 8, "\"rank\":0");
+  EXPECT_EQ(problem_of(twice), ": devices must have each rank from 0 once");
 }
 
 TEST(NcclLogTest, WhatTheLogDoesNotSayIsUnset) {

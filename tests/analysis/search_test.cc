@@ -397,6 +397,42 @@ TEST(SearchTest, FewestChipsComeFirstAndThenTheFastest) {
   EXPECT_LE(*none.least_step, fastest.best.front().step);
 }
 
+TEST(SearchTest, TheBestOfEachPlaceIsThatOfASearchThere) {
+  const SearchPlace small = place_of(questions().front());
+  Question larger = questions().front();
+  larger.cluster = "dgx-h100-16";
+  const std::vector<SearchPlace> places = {small, place_of(larger)};
+  // One is listed: that of the faster cluster. The other one's is found all the same.
+  const SearchResult both = search_plans(places, {.top = 1});
+  ASSERT_EQ(both.best_of_places.size(), places.size());
+  for (std::size_t place = 0; place < places.size(); ++place) {
+    const SearchResult alone = search_plans({places[place]}, {.top = 1});
+    const BestOfPlace& best = both.best_of_places[place];
+    ASSERT_TRUE(best.plan.has_value());
+    EXPECT_EQ(best.plan->place, place);
+    EXPECT_EQ(best.plan->step, alone.best.front().step);
+    EXPECT_EQ(best.plan->number, alone.best.front().number);
+    EXPECT_EQ(best.bound_gap, 0);
+    EXPECT_TRUE(alone.best_of_places.empty());
+  }
+  ASSERT_EQ(both.best.size(), 1);
+  EXPECT_EQ(both.best.front().place, 1);
+  std::uint64_t excluded = 0;
+  for (const auto& [reason, count] : both.excluded) excluded += count;
+  EXPECT_EQ(both.considered, both.simulated + excluded);
+}
+
+TEST(SearchTest, APlaceWhereNothingFitsHasNoBest) {
+  Question tiny = questions().front();
+  tiny.model = "llama3-405b";
+  const SearchResult both =
+      search_plans({place_of(questions().front()), place_of(tiny)}, {.top = 1});
+  ASSERT_EQ(both.best_of_places.size(), 2);
+  EXPECT_TRUE(both.best_of_places[0].plan.has_value());
+  EXPECT_FALSE(both.best_of_places[1].plan.has_value());
+  EXPECT_EQ(both.best_of_places[1].bound_gap, 0) << "it is proven that none fits";
+}
+
 TEST(SearchTest, JudgesOnePlan) {
   const SearchPlace place = place_of(questions().front());
   ParallelPlan plan = place.base.plan;

@@ -93,6 +93,45 @@ class ImportTest(StepsimTest):
         self.assertIn("note: 1 collectives without comm_type or comm_size take no time", shown)
         self.assertIn("note: 1 ctrl_deps name nodes that are not in the file", shown)
 
+    def test_gaps_are_not_kernels(self):
+        events = [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1000 * i,
+                   "dur": 10, "args": {"stream": 7, "device": 0}} for i in range(3)]
+        trace = self.write("trace.json", json.dumps({"traceEvents": events}))
+        result = self.result("import", "kineto", trace, "--cluster", "dgx-h100-8")
+        self.assertEqual(result["nodes_by_kind"]["kernel"], 3)
+        self.assertEqual(result["nodes_by_kind"]["gap"], 2)
+        self.assertAlmostEqual(result["kernel_time_s"], 30e-6, delta=1e-12)
+        self.assertAlmostEqual(result["gap_time_s"], 2 * 990e-6, delta=1e-12)
+        self.assertAlmostEqual(result["replay"]["step_time_s"], 2010e-6, delta=1e-12)
+        self.assertAlmostEqual(result["replay"]["breakdown_s"]["compute"], 30e-6, delta=1e-12)
+
+    def test_thousands_of_ranks_take_as_long_as_few(self):
+        rows = "".join(f"layer{i} -1 500000 ALLREDUCE 16777216 500000 NONE 0 500000 NONE 0 100\n"
+                       for i in range(20))
+        times = []
+        for ranks in (64, 8192):
+            work = self.write("work.txt", "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 "
+                              f"ep: 1 pp: 1 all_gpus: {ranks}\n20\n" + rows)
+            result = self.result("import", "aicb", work, "--cluster", f"dgx-h100-{ranks}")
+            times.append(result["replay"]["step_time_s"])
+        self.assertAlmostEqual(times[0], times[1], delta=1e-12)
+
+    def test_a_network_of_another_program_is_told_and_read(self):
+        path = self.write("star.txt", "4 1 3\n3\n0 3 400Gbps 0.0005ms 0\n1 3 400Gbps 0.0005ms 0\n"
+                          "2 3 400Gbps 0.0005ms 0\n")
+        named = stepsim("topology", "star.txt", cwd=self.folder)
+        self.assertEqual(named.returncode, 2)
+        self.assertIn("star.txt is a file of another kind", named.stderr)
+        self.assertIn("ns3-topology", named.stderr)
+        self.assertNotIn("There are:", named.stderr)
+        cluster = str(self.folder / "cluster.textproto")
+        read = stepsim("import", "ns3-topology", path, "--chip", "h200-sxm", "--to", cluster)
+        self.assertEqual(read.returncode, 0, read.stderr)
+        shown = self.result("topology", cluster)
+        self.assertEqual((shown["chip"], shown["chips"], shown["switches"]), ("h200-sxm", 3, 1))
+        both = stepsim("import", "ns3-topology", path, "--retime")
+        self.assertIn("has nothing to replay", both.stderr)
+
     def test_bad_input_is_refused(self):
         self.expect_refused(["import"], "KIND: must be given")
         self.expect_refused(["import", "chakra"], "FILE: must be given")

@@ -147,6 +147,28 @@ class SearchTest(StepsimTest):
         costs = [plan["cost"] for plan in result["best"]]
         self.assertEqual(costs, sorted(costs))
 
+    def test_the_best_of_each_cluster_says_what_a_training_takes(self):
+        question = ["--model", "llama3-8b", "--cluster", "dgx-h100-8,dgx-b200-8",
+                    "--global-batch", "16", "--sequence", "4096", "--within", "tp=1,2",
+                    "--fix", "zero=3", "--gpu-hour", "2,6"]
+        result = self.result(*question, "--tokens", "2e12")
+        best = result["best_of_cluster"]
+        self.assertEqual([one["cluster"] for one in best], ["dgx-h100-8", "dgx-b200-8"])
+        for one, price in zip(best, (2, 6)):
+            training = one["training"]
+            steps = 2e12 / (16 * 4096)
+            self.assertAlmostEqual(training["days"], steps * one["step_time_s"] / 86400, places=6)
+            self.assertAlmostEqual(training["cost"], training["days"] * 24 * 8 * price, places=4)
+            self.assertAlmostEqual(training["energy_kwh"], steps * one["energy_joules"] / 3.6e6,
+                                   places=4)
+            self.assertLess(training["days_interval"][0], training["days"])
+        self.assertEqual(result["answer"]["training"], best[1]["training"])
+        text = stepsim("search", *question).stdout
+        self.assertIn("a training of 1e+12 tokens", text)
+        bad = stepsim("search", *question, "--tokens", "none")
+        self.assertEqual(bad.returncode, 2)
+        self.assertIn("--tokens: must be a number above 0", bad.stderr)
+
     def test_how_few_chips_are_fast_enough(self):
         question = ["--model", "llama3-8b", "--cluster", "dgx-h100-8..32", "--global-batch", "32",
                     "--sequence", "4096", "--within", "tp=1,2,4,zero=1,3", "--minimize", "chips"]

@@ -16,6 +16,7 @@
 #include "import/trace/read_trace.h"
 #include "import/trace/step_diff.h"
 #include "import/trace/trace_measurements.h"
+#include "proto/collective_files.h"
 #include "proto/load_experiment.h"
 #include "sim/base/error.h"
 #include "tests/fuzz/input_on_disk.h"
@@ -140,11 +141,64 @@ void read_deepspeed_settings(std::string_view input) {
   read_trainer("deepspeed", input, ".json", "llama3-8b");
 }
 
+// ---- networks and algorithms ----
+
+namespace {
+
+// What was read loads.
+void read_network(std::string_view kind, std::string_view input) {
+  const InputOnDisk file(input, ".txt");
+  const Imported imported = find_importer(kind)->read({.files = {file.path()}});
+  const InputOnDisk cluster(imported.text, ".textproto");
+  load_cluster(cluster.path());
+}
+
+}  // namespace
+
+void read_nccl_topology(std::string_view input) {
+  read_network("nccl-topology", input);
+}
+
+void read_slurm_topology(std::string_view input) {
+  read_network("slurm-topology", input);
+}
+
+void read_ns3_topology(std::string_view input) {
+  read_network("ns3-topology", input);
+}
+
+void read_htsim_topology(std::string_view input) {
+  read_network("htsim-topology", input);
+}
+
+void read_msccl_algorithm(std::string_view input) {
+  const InputOnDisk file(input, ".xml");
+  const Imported imported = find_importer("msccl")->read({.files = {file.path()}});
+  const InputOnDisk algorithm(imported.text, ".textproto");
+  load_step_list(algorithm.path());
+}
+
+void read_llama_factory_settings(std::string_view input) {
+  read_trainer("llama-factory", input, ".yaml");
+}
+
+void read_ms_swift_command(std::string_view input) {
+  read_trainer("ms-swift", input, ".sh");
+}
+
+void read_primus_settings(std::string_view input) {
+  read_trainer("primus", input, ".yaml");
+}
+
+void read_nanotron_settings(std::string_view input) {
+  read_trainer("nanotron", input, ".yaml");
+}
+
 void read_aicb_workload(std::string_view input) {
   std::vector<Problem> problems;
   const AicbJob read = read_aicb(input, "workload.txt", 0, problems);
   throw_if_any(std::move(problems));
-  if (read.job.nodes() < 100'000) lower(read.job);
+  if (read.job.nodes() < 100'000 && read.job.ranks <= 4096) lower(read.job);
 }
 
 }  // namespace stepsim

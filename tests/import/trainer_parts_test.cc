@@ -38,7 +38,7 @@ TEST(PipelineLayoutTest, ReadsTheLayoutOfMegatronCore) {
   EXPECT_FALSE(core_layout("Ex|L"));
   EXPECT_FALSE(core_layout("(t|"));
   EXPECT_FALSE(core_layout("((t)*90000)*90000"));
-  EXPECT_EQ(layout_text(expected), "3,29*2,1,0");
+  EXPECT_EQ(layout_text(expected), "3,2*29,1,0");
 }
 
 // 61 layers on 4 ranks, 14 on the first and 15 on the last: (61 - 14 - 15) / 2 = 16 on the others.

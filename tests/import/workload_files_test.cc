@@ -117,15 +117,45 @@ TEST(AicbTest, ListsBadRows) {
   EXPECT_EQ(problems[3].message, "does not say how many ranks there are: --ranks says so");
 }
 
-// 7 a rank: six computes and a collective.
-TEST(AicbTest, CountsWhatAReplayHas) {
-  std::vector<Problem> problems;
-  read_aicb("MICRO\n2\na -1 1 ALLREDUCE 8 1 NONE 0 1 NONE 0 1\nb -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n",
-            "x.txt", 900'000, problems);
-  ASSERT_EQ(problems.size(), 1U);
-  EXPECT_EQ(problems.front().message,
-            "has rows of 7 ops and collectives for each of 900000 ranks; a replay has at most 6 "
-            "million of them");
+// The job with a program for each rank, whose collectives name groups.
+TraceJob unfolded(const TraceJob& job) {
+  TraceJob whole = job;
+  whole.programs.assign(job.ranks, job.programs[0]);
+  for (std::uint32_t rank = 0; rank < job.ranks; ++rank) {
+    for (TraceNode& node : whole.programs[rank].nodes) {
+      if (node.kind != TraceNodeKind::kCollective) continue;
+      const auto& division = job.divisions[node.group];
+      const auto own = std::ranges::find_if(division, [&](std::uint32_t group) {
+        return std::ranges::find(job.groups[group], rank) != job.groups[group].end();
+      });
+      node.group = *own;
+    }
+  }
+  whole.divisions.clear();
+  return whole;
+}
+
+// One program stands for all ranks; what they take is what as many programs take.
+TEST(AicbTest, AllRanksFoldToOneProgram) {
+  const std::string rows =
+      "2\na -1 500 ALLGATHER 9000 700 REDUCESCATTER 8000 40 ALLREDUCE 80000 1\n"
+      "b -1 20 ALLTOALL_EP 8000 30 ALLTOALL_EP 4000 11 ALLREDUCE_DP_EP 6000 1\n";
+  const AicbJob read = aicb_of(
+      "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 2 pp: 1 all_gpus: 8\n" +
+      rows);
+  ASSERT_EQ(read.job.programs.size(), 1U);
+  EXPECT_EQ(read.job.divisions.size(), 5U);
+  const Cluster cluster = one_node(8, Bandwidth(1e9));
+  const OpGraph folded = replay(read.job, {.chip = &cluster.chip});
+  const Duration each =
+      simulate(replay(unfolded(read.job), {.chip = &cluster.chip}), cluster, {}).step_time;
+  EXPECT_EQ(simulate(folded, cluster, {}).step_time, each);
+  EXPECT_EQ(simulate(folded, cluster, {.fold = true}).step_time, each);
+}
+
+TEST(AicbTest, AMillionRanksAreRead) {
+  const AicbJob read = aicb_of("MICRO\n1\na -1 1 ALLREDUCE 8 1 NONE 0 1 NONE 0 1\n", 1'000'000);
+  EXPECT_EQ(read.job.nodes(), 4U);
 }
 
 }  // namespace

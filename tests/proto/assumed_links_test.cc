@@ -2,6 +2,7 @@
 
 #include "proto/assumed_links.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +20,9 @@ namespace {
 using namespace literals;
 
 std::string cluster_file(const std::string& topology) {
-  const std::string path = testing::TempDir() + "/assumed.textproto";
+  const std::string path =
+      fmt::format("{}/{}.textproto", testing::TempDir(),
+                  testing::UnitTest::GetInstance()->current_test_info()->name());
   std::ofstream(path) << R"(name: "mine" chip { catalog: "h100-sxm" } )" << topology;
   return path;
 }

@@ -32,6 +32,20 @@ class HuggingFaceProblemsTest : public ExperimentCase {
 constexpr const char* kMamba =
     R"("mamba_n_heads": 16, "mamba_d_head": 64, "mamba_n_groups": 1, "mamba_d_state": 64)";
 
+TEST_F(HuggingFaceProblemsTest, RatiosOfDeepSeekV4AreOneALayer) {
+  const std::string sizes = R"("head_dim": 64, "num_key_value_heads": 1, "q_lora_rank": 64,
+    "o_lora_rank": 32, "o_groups": 4, "qk_rope_head_dim": 16, "index_n_heads": 4,
+    "index_head_dim": 32, "index_topk": 16, "sliding_window": 32, "hc_mult": 4,
+    "n_routed_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 128,
+    "compress_ratios": )";
+  EXPECT_EQ(problems_of_family("deepseek_v4", sizes + "[0, 4, 128, 4]"), Lines{});
+  expect("deepseek_v4", sizes + "[0, 4, 128, 64]",
+         "compress_ratios: must be 0, 4 or one other number of at least 2; entry 3 is 64");
+  expect("deepseek_v4", sizes + "[0, 4, 128]",
+         "compress_ratios: must have an entry for each of the 4 layers, and may have one for each "
+         "of the 0 modules of prediction; has 3");
+}
+
 TEST_F(HuggingFaceProblemsTest, LayersOfKimiAreCountedFromOne) {
   const std::string sizes = R"("kv_lora_rank": 64, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16,
     "v_head_dim": 32, "num_experts": 8, "num_experts_per_token": 2, "moe_intermediate_size": 64,

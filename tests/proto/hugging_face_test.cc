@@ -167,6 +167,47 @@ TEST_F(HuggingFaceTest, TheTextOfAModelWithPicturesCounts) {
             "class");
 }
 
+// A number of tokens a key for each layer, then for the module of prediction.
+std::string deepseek_v4(const std::string& ratios) {
+  return R"({"model_type": "deepseek_v4", "vocab_size": 1000, "hidden_size": 512, "head_dim": 64,
+    "num_hidden_layers": 3, "num_attention_heads": 8, "num_key_value_heads": 1, "q_lora_rank": 64,
+    "o_lora_rank": 32, "o_groups": 4, "qk_rope_head_dim": 16, "index_n_heads": 4,
+    "index_head_dim": 32, "index_topk": 16, "sliding_window": 32, "hc_mult": 4,
+    "n_routed_experts": 8, "n_shared_experts": 1, "num_experts_per_tok": 2,
+    "moe_intermediate_size": 128, "num_hash_layers": 1, "num_nextn_predict_layers": 1,)" +
+         ratios + "}";
+}
+
+TEST_F(HuggingFaceTest, LayersOfDeepSeekV4AreThoseOfTheirRatios) {
+  const ModelSpec model = model_of(deepseek_v4(R"("compress_ratios": [0, 4, 128, 0])"));
+  EXPECT_EQ(model.mixer_pattern, "LCH");
+  EXPECT_EQ(model.compressed.ratio, 4);
+  EXPECT_EQ(model.compressed.heavy_ratio, 128);
+  EXPECT_EQ(model.hyper, (HyperSpec{.streams = 4, .sinkhorn_iterations = 20}));
+  EXPECT_EQ(model.prediction.modules, 1);
+  EXPECT_EQ(model.prediction.block, "LE");
+  EXPECT_EQ(model_of(deepseek_v4(R"("layer_types": ["sliding_attention",
+    "compressed_sparse_attention", "heavily_compressed_attention"], "compress_rates":
+    {"compressed_sparse_attention": 4, "heavily_compressed_attention": 128})"))
+                .mixer_pattern,
+            "LCH");
+}
+
+// The sizes of Qwen3.5-27B's, whose file has 460,730,096 parameters of it.
+TEST_F(HuggingFaceTest, ReadsAVisionPart) {
+  const std::string text = R"("text_config": {"model_type": "llama", "vocab_size": 1000,
+    "hidden_size": 5120, "intermediate_size": 1024, "num_hidden_layers": 2,
+    "num_attention_heads": 8, "num_key_value_heads": 8}})";
+  const std::string vision = R"({"model_type": "qwen3_5", "vision_config": {"depth": 27,
+    "deepstack_visual_indexes": [], "hidden_size": 1152, "in_channels": 3,
+    "intermediate_size": 4304, "model_type": "qwen3_5", "num_heads": 16,
+    "num_position_embeddings": 2304, "out_hidden_size": 5120, "patch_size": 16,
+    "spatial_merge_size": 2, "temporal_patch_size": 2}, )";
+  const ModelSpec model = model_of(vision + text);
+  EXPECT_EQ(vision_parameter_count(model), 460'730'096);
+  EXPECT_EQ(model.note, "");
+}
+
 TEST_F(HuggingFaceTest, SaysTheTypeOfTheWeights) {
   const auto type = [&](const std::string& quantization) {
     return model_of(R"({"model_type": "llama", "vocab_size": 1000, "hidden_size": 512,

@@ -128,7 +128,8 @@ TEST(ModelFamiliesTest, EveryModelRunsPassesOfInference) {
       }
     }
     const bool keeps_tokens_only = std::ranges::none_of(kinds_of(model), [](const BlockKind& kind) {
-      return kind.has_state() || kind.mixer == Mixer::kSparse || kind.mixer == Mixer::kCross;
+      return kind.has_state() || kind.mixer == Mixer::kSparse || kind.mixer == Mixer::kCross ||
+             kind.is_compressed();
     });
     if (!keeps_tokens_only) continue;
     ParallelPlan context;

@@ -107,7 +107,7 @@ TEST(LowerSchedulesTest, AnyScheduleDoesTheSameWorkWithAnyPlan) {
 TEST(LowerSchedulesTest, GradientsAreReducedOnceHoweverTheBackwardIsSplit) {
   std::vector<ModelSpec> models = {model(), model(), model()};
   models[1].embedding.tied = true;
-  models[2].prediction_modules = 1;
+  models[2].prediction.modules = 1;
   for (const ModelSpec& each : models) {
     for (const ScheduleName schedule :
          {ScheduleName::kOneForwardOneBackward, ScheduleName::kZeroBubbleH1,

@@ -42,7 +42,7 @@ ModelSpec with_experts() {
 ModelSpec with_prediction() {
   ModelSpec model = with_latent_attention();
   model.name = "multi-token prediction";
-  model.prediction_modules = 2;
+  model.prediction.modules = 2;
   return model;
 }
 
@@ -96,6 +96,16 @@ std::vector<ModelSpec> attention_kinds() {
   models.push_back(named("vectors of each layer, shared keys"));
   models.back().embedding.of_layers = 16;
   models.back().mixer_pattern = "GGgg";
+  models.push_back(named("compressed keys, streams, a prediction of another kind"));
+  models.back().attention.kv_heads = 1;
+  models.back().attention.window = 32;
+  models.back().attention.query_rank = 64;
+  models.back().mixer_pattern = "LCHC";
+  models.back().indexer = {.heads = 4, .head_dim = 32, .top_k = 16};
+  models.back().compressed = {
+      .ratio = 4, .heavy_ratio = 16, .rope_dim = 16, .output_groups = 8, .output_rank = 32};
+  models.back().hyper = {.streams = 4, .sinkhorn_iterations = 20};
+  models.back().prediction = {.modules = 1, .block = "LD"};
   models.push_back(named("an encoder with windows"));
   models.back().attention.causal = false;
   models.back().attention.window = 32;
@@ -147,7 +157,7 @@ std::vector<ModelSpec> state_kinds() {
       models.back().attention.head_dim = 0;
   models.back().mlp.width = 0;
   models.back().state = state_of(StateKind::kMamba2);
-  models.back().prediction_modules = 1;
+  models.back().prediction.modules = 1;
   return models;
 }
 

@@ -48,7 +48,7 @@ std::vector<ModelSpec> kinds() {
   models.back().name = "narrow keys, no shared experts, prediction";
   models.back().latent.q_rank = 0;
   models.back().experts.shared_intermediate = 0;
-  models.back().prediction_modules = 1;
+  models.back().prediction.modules = 1;
   models.push_back(named("shared gate"));
   models.back().experts = {.routed = 8,
                            .per_token = 2,

@@ -5,7 +5,10 @@
 #include <string>
 
 #include "schedules/pipeline/orders/dual_pipe.h"
+#include "schedules/pipeline/published/make_schedule.h"
+#include "schedules/pipeline/published/published_schedule.h"
 #include "schedules/pipeline/replay/check_order.h"
+#include "schedules/pipeline/torch_order.h"
 
 namespace stepsim {
 namespace {
@@ -102,6 +105,42 @@ TEST(ScheduleFileTest, NamesMissingDoubledUnknownAndMisplacedOps) {
 TEST(ScheduleFileTest, KeepsLongListsShort) {
   EXPECT_EQ(problems_of("F10.0 BW10.0\n"),
             "rank 0: misses F0.0, BW0.0, F1.0, BW1.0, F2.0, BW2.0, F3.0, BW3.0 and 12 more\n");
+}
+
+// Every published schedule of one direction comes back from PyTorch's CSV as it was.
+TEST(TorchOrderTest, PublishedSchedulesComeBack) {
+  int schedules = 0;
+  for (const ScheduleName name : all_schedules()) {
+    ScheduleRequest request{.name = name, .stages = 4, .microbatches = 8};
+    if (!check(request).empty()) continue;
+    const PipelineSchedule schedule = make_schedule(request);
+    if (schedule.placement == Placement::kBidirectional) {
+      EXPECT_THROW(write_torch_order(schedule), ConfigError);
+      continue;
+    }
+    ++schedules;
+    const PipelineSchedule read = parse_schedule(write_torch_order(schedule));
+    EXPECT_EQ(read.ranks, schedule.ranks) << name_of(name);
+    EXPECT_EQ(read.placement, schedule.placement) << name_of(name);
+    EXPECT_EQ(read.microbatches, schedule.microbatches);
+    EXPECT_EQ(read.chunks, schedule.chunks);
+  }
+  EXPECT_GE(schedules, 15);
+}
+
+TEST(TorchOrderTest, CellsAreStageOpAndMicrobatch) {
+  const PipelineSchedule v = parse_schedule("0F0,,3F0,3B0,0I0,0W0\r\n1F0,2F0, 2B0 ,1B0\n");
+  EXPECT_EQ(v.placement, Placement::kV);
+  EXPECT_EQ(v.ranks[0][1], (PipelineOp{PipelineOpKind::kForward, 0, 1}));
+  EXPECT_EQ(v.ranks[0][3], (PipelineOp{PipelineOpKind::kBackwardInput, 0, 0}));
+  EXPECT_EQ(v.ranks[1][2], (PipelineOp{PipelineOpKind::kBackward, 0, 1}));
+  const PipelineSchedule fused = parse_schedule("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n");
+  EXPECT_EQ(fused.ranks[0][1], (PipelineOp{PipelineOpKind::kForwardBackward, 1, 0, 0, 0}));
+  EXPECT_EQ(write_torch_order(fused), "0F0,(0F1;0B0)OVERLAP_F_B,0B1\n");
+  for (const char* const text : {"0F0,0UNSHARD", "0F", "0F0,1F0\n0F1,1F1\n", "0F99999999999",
+                                 "(0B0;0F0)OVERLAP_F_B", "0F0,(0F1", "7F0\n0F0\n"}) {
+    EXPECT_THROW(parse_schedule(text), ConfigError) << text;
+  }
 }
 
 }  // namespace

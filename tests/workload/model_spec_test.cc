@@ -94,10 +94,10 @@ TEST(ModelSpecTest, ExpertsAndWindowsAreCheckedToo) {
       check(model),
       (std::vector<Problem>{
           {"mixer_pattern",
-           "must be letters G (global attention), L (local), S (a state), B (both), I (sparse), N "
-           "(not causal), X (with cross attention), Z (shared weights, then a state) or - "
-           "(nothing), g and l (with the keys of an earlier layer), i (with its choice), one a "
-           "layer; letter 2 of \"LYG\" is Y"},
+           "must be letters G (global attention), L (local), S (a state), B (both), I (sparse), C "
+           "(compressed and chosen), H (compressed), N (not causal), X (with cross attention), Z "
+           "(shared weights, then a state) or - (nothing), g and l (with the keys of an earlier "
+           "layer), i (with its choice), one a layer; letter 2 of \"LYG\" is Y"},
           {"mixer_pattern", "has local layers, but there is no window: window must be at least 1"},
           {"experts.routed", "must be at least 1 where other fields of experts are given, is 0"},
       }));

@@ -75,7 +75,7 @@ TEST(SparseAttentionTest, ALayerThatSharesAChoiceHasNoIndexer) {
   const ModelLayers layers = build_layers(model, {.sequence_length = 4096});
   EXPECT_EQ(layers.block(0).parameters() - layers.block(1).parameters(),
             1536 * 64 * 128 + 7168 * (128 + 64) + 2 * 128);
-  model.prediction_modules = 1;
+  model.prediction.modules = 1;
   EXPECT_EQ(build_layers(model, {.sequence_length = 4096}).prediction[0].kind_of_block, 0U)
       << "its block has an indexer of its own";
 }

@@ -102,7 +102,7 @@ ModelSpec deepseek() {
                   .intermediate = 2048,
                   .shared_intermediate = 2048,
                   .first_dense = 3},
-      .prediction_modules = 1};
+      .prediction = {.modules = 1}};
   return model;
 }
 

@@ -5,22 +5,27 @@
 //   ShortestPaths paths(fabric, PathMetric::kHops);
 //   if (!paths.append(from, to, out)) ...  // there is no way
 //
-// Among several shortest paths it takes, at every node, the link with the lowest id. So the answer
-// depends only on the fabric. A path may lead through chips.
+// Among several shortest paths it takes, at every node, the link with the lowest id, or the one
+// that a PathChoice names. So the answer depends only on the fabric, and the flow. A path may lead
+// through chips; with a choice, those that pass fewer are shorter.
 //
 // The first path to a destination costs O(links * log(nodes)) and leaves a table of 4 bytes per
-// node. Every other path to the same destination costs its own length. All pairs of 9,000 chips
-// therefore need 320 MB; usually few are asked for. Several threads may use it.
+// node (28 with a PathChoice). Every other path to the same destination costs its own length. All
+// pairs of 9,000 chips therefore need 320 MB; usually few are asked for. Several threads may use
+// it.
 
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "sim/base/ids.h"
 #include "sim/network/fabric.h"
+#include "topology/graph/path_choice.h"
 
 namespace stepsim {
 
@@ -33,21 +38,29 @@ enum class PathMetric : std::uint8_t {
 class ShortestPaths {
  public:
   // Copies what it needs of the fabric and keeps no reference to it.
-  ShortestPaths(const Fabric& fabric, PathMetric metric);
+  ShortestPaths(const Fabric& fabric, PathMetric metric, std::optional<PathChoice> choice = {});
   ~ShortestPaths();
   ShortestPaths(const ShortestPaths&) = delete;
   ShortestPaths& operator=(const ShortestPaths&) = delete;
 
   // Appends the links of the path; nothing for a node and itself. Returns false and appends nothing
   // if there is no path.
-  bool append(NodeId from, NodeId to, std::vector<LinkId>& out) const;
+  bool append(NodeId from, NodeId to, std::vector<LinkId>& out, std::uint64_t flow_key = 0) const;
 
  private:
   class Table;
 
+  // Sum of prices; links, and with a choice the chips that are passed, which only break ties.
+  using Cost = std::pair<std::int64_t, std::uint64_t>;
+
   const Table& table_to(NodeId to) const;
+  Cost through(LinkId link, const Cost& rest) const;
+  std::vector<LinkId> ways(const Table& table, NodeId at) const;
 
   std::size_t nodes_;
+  std::optional<PathChoice> choice_;
+  std::vector<bool> is_chip_;                 // by node; only with a choice
+  std::vector<std::vector<LinkId>> leaving_;  // links out of each node; only with a choice
   std::vector<Link> links_;
   std::vector<std::int64_t> prices_;           // by link; the metric adds them up before hops
   std::vector<std::vector<LinkId>> arriving_;  // links into each node

@@ -225,9 +225,9 @@ class ExplicitRouter : public Router {
  public:
   using Routes = std::map<std::pair<NodeId, NodeId>, std::vector<LinkId>>;
 
-  ExplicitRouter(const Fabric& fabric, PathMetric metric, Routes routes,
-                 std::optional<GridRouter> grid)
-      : paths_(fabric, metric), routes_(std::move(routes)), grid_(std::move(grid)) {}
+  ExplicitRouter(const Fabric& fabric, PathMetric metric, std::optional<PathChoice> choice,
+                 Routes routes, std::optional<GridRouter> grid)
+      : paths_(fabric, metric, choice), routes_(std::move(routes)), grid_(std::move(grid)) {}
 
   void route(NodeId from, NodeId to, std::uint64_t flow_key,
              std::vector<LinkId>& out) const override {
@@ -236,7 +236,7 @@ class ExplicitRouter : public Router {
     } else if (grid_) {
       grid_->route(from, to, flow_key, out);
     } else {
-      paths_.append(from, to, out);
+      paths_.append(from, to, out, flow_key);
     }
   }
 
@@ -303,6 +303,9 @@ std::vector<Problem> check(const ExplicitGraphSpec& spec) {
     check_route(spec, number, ends, checks);
   }
   check_levels(spec, checks);
+  if (spec.routing == PathRule::kAdaptive) {
+    checks.add("routing", "must be destination or ecmp in a listed graph, is adaptive");
+  }
   if (!checks.found_none()) return checks.problems();
 
   const Fabric fabric = assemble(spec).built.fabric;
@@ -331,7 +334,9 @@ BuiltTopology build(const ExplicitGraphSpec& spec) {
       in_axes.emplace(grid->axes, std::move(grid->cables), std::move(grid->place));
     }
   }
-  parts.built.router = std::make_unique<ExplicitRouter>(parts.built.fabric, spec.metric,
+  std::optional<PathChoice> choice;
+  if (spec.routing) choice = PathChoice{.rule = *spec.routing, .seed = spec.routing_seed};
+  parts.built.router = std::make_unique<ExplicitRouter>(parts.built.fabric, spec.metric, choice,
                                                         std::move(routes), std::move(in_axes));
   derive_members(parts.built);
   return std::move(parts.built);

@@ -15,8 +15,10 @@
 // Chips are numbered in the order of the list; other nodes between them do not count.
 //
 // Routes are shortest paths (shortest_path.h: ties go to the link that is listed first; see below
-// for tori). Pairs with a route of their own use it; it lists all its nodes in order, from chip to
-// chip. The flow key changes nothing. A path may lead through chips, as in a torus.
+// for tori), or with `routing` to the path of several equal ones that the destination's number or a
+// hash of the flow chooses, as switches do (path_choice.h; not kAdaptive). Pairs with a route of
+// their own use it; it lists all its nodes in order, from chip to chip. Without `routing` the flow
+// key changes nothing. A path may lead through chips, as in a torus.
 //
 // Levels of Places: those that are given, innermost first; their sizes multiply to the number of
 // chips. If none are given there is one level, "chip".
@@ -43,6 +45,7 @@
 #include "sim/base/units.h"
 #include "sim/network/places.h"
 #include "topology/graph/built_topology.h"
+#include "topology/graph/path_choice.h"
 #include "topology/graph/shortest_path.h"
 
 namespace stepsim {
@@ -75,6 +78,8 @@ struct ExplicitGraphSpec {
   std::vector<std::vector<std::string>> routes{};  // each is the names of its nodes
   PathMetric metric = PathMetric::kHops;
   std::vector<ExplicitLevel> levels{};
+  std::optional<PathRule> routing{};  // unset: ties go to the link that is listed first
+  std::uint64_t routing_seed = 0;
 };
 
 // Returns problems such as "links[3].to". It names chips that cannot reach each other once the

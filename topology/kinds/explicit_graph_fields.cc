@@ -76,6 +76,12 @@ const FieldTable<ExplicitGraphSpec>& explicit_graph_fields() {
          .rules = "Each leads from chip to chip over links that are there; one for a pair."});
     table.add("metric", &Spec::metric,
               {.help = "What the shortest path is: fewest links, or least latency."});
+    table.add(
+        "routing", &Spec::routing,
+        {.help = "Which of several shortest paths a message takes: destination, by its number, "
+                 "or ecmp, by a hash of source, destination and flow. Unset: ties go to the "
+                 "link that is listed first."});
+    table.add("routing_seed", &Spec::routing_seed, {}, {.help = "Seed of ecmp's hash."});
     table.list("levels", &Spec::levels, kLevel,
                {.help = "Levels for plan.map, innermost first. None: one level, chip.",
                 .rules = "Their sizes multiply to the number of chips."});

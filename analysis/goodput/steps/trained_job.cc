@@ -188,8 +188,12 @@ Bytes checkpoint_bytes(const Experiment& experiment) {
   const std::int64_t parameters =
       parameter_count(experiment.model) + prediction_parameter_count(experiment.model);
   const std::int64_t state =
-      plan.training.optimizer == Optimizer::kAdam ? plan.update.optimizer_bytes : 0;
-  return (state + 2) * Bytes(parameters);  // weights in 16 bits
+      plan.training.optimizer == Optimizer::kNone ? 0 : plan.update.optimizer_bytes;
+  const std::int64_t without =
+      plan.training.optimizer == Optimizer::kMuon
+          ? matrix_parameter_count(experiment.model) * plan.update.second_moment_bytes
+          : 0;
+  return (state + 2) * Bytes(parameters) - Bytes(without);  // weights in 16 bits
 }
 
 TrainedJob train_job(const Experiment& experiment, const Cluster& cluster,

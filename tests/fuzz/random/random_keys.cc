@@ -75,7 +75,7 @@ void choose_chunked_matmuls(Choices& choices, ParallelPlan& plan) {
 
 bool takes_width(const ModelSpec& model, const ParallelPlan& plan) {
   return plan.tensor.sequence_parallel && model.experts.routed == 0 && model.latent.kv_rank == 0 &&
-         model.prediction_modules == 0 && plan.pieces.tensor_chunks == 1 &&
+         model.prediction.modules == 0 && plan.pieces.tensor_chunks == 1 &&
          plan.pieces.tensor_pieces == 1 && !plan.pieces.overlap_tensor &&
          (plan.is_inference() || model.attention.kv_heads % plan.mesh.tp == 0) &&
          model.state.heads == 0 && model.indexer.heads == 0 && model.local == LocalSpec{} &&
@@ -249,7 +249,7 @@ void choose_attention_kernels(Choices& choices, ParallelPlan& plan) {
 bool may_be_frozen(const RandomJob& job) {
   const ParallelPlan& plan = job.plan;
   const bool table_in_one_place = plan.mesh.pp == 1 && plan.state.zero < 3;
-  return is_transformer(job) && job.model.prediction_modules == 0 &&
+  return is_transformer(job) && job.model.prediction.modules == 0 &&
          plan.pieces.tensor_chunks == 1 && plan.pieces.tensor_pieces == 1 &&
          plan.tensor.tensor_width == 1 && (!job.model.embedding.tied || table_in_one_place);
 }

@@ -46,7 +46,7 @@ void choose_state(Choices& choices, const ParallelPlan& plan, ModelSpec& model) 
 void choose_shared(Choices& choices, ModelSpec& model) {
   const bool plain = model.experts.routed == 0 && model.latent.kv_rank == 0 &&
                      model.attention.query_rank == 0 && model.norms.pre && !model.norms.post &&
-                     !model.parallel_branches && model.prediction_modules == 0;
+                     !model.parallel_branches && model.prediction.modules == 0;
   if (!plain || !choices.one_in(2)) return;
   model.mixer_pattern = choices.pick({"SZ", "Z"});
   model.mlp_pattern = choices.one_in(2) ? "-" : "D";

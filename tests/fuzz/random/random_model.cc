@@ -108,7 +108,7 @@ void choose_blocks(Choices& choices, ModelSpec& model) {
   model.parallel_branches = model.experts.routed == 0 && !model.norms.post && choices.one_in(8);
   model.norms.embedding = choices.one_in(8);
   model.dropout = choices.one_in(8);
-  if (choices.one_in(10)) model.prediction_modules = 1;
+  if (choices.one_in(10)) model.prediction.modules = 1;
 }
 
 void choose_transformer(Choices& choices, RandomJob& job) {

@@ -87,7 +87,7 @@ std::vector<ReadByHand> messages_read_by_hand() {
       {file::MeasuredInterval::descriptor(),
        "proto/catalog/load_intervals.cc",
        {"metric", "own_kernels", "experts", "across_nodes", "narrow", "low", "high", "rows",
-        "sources"}},
+        "sources", "median"}},
       {file::SoftwareChip::descriptor(),
        "proto/catalog/load_software.cc",
        {"begins_with", "fields", "plan", "software"}},

@@ -31,8 +31,8 @@ TEST(ResultJsonTest, KeysComeInTheirOrder) {
                 "name", "step_time_s", "steps", "tokens_per_s", "tokens_per_s_per_chip",
                 "model_flops_per_step", "flops_convention", "peak_flops_per_s_per_chip",
                 "model_flops_utilization", "hardware_flops_utilization", "fidelity", "granularity",
-                "chips", "breakdown_s", "critical_path", "memory", "links", "bytes_by_axis",
-                "simulator"}));
+                "chips", "breakdown_s", "critical_path", "memory", "energy", "links",
+                "bytes_by_axis", "simulator"}));
   EXPECT_EQ(keys(result["breakdown_s"]),
             (std::vector<std::string>{"compute", "exposed_communication", "bubble", "idle"}));
   EXPECT_EQ(keys(result["breakdown_s"]["exposed_communication"]),

@@ -55,13 +55,15 @@ Kernel momentum(const ParallelPlan& plan, std::int64_t values) {
 }
 
 // Brings whole matrices together, or divides their updates again.
-OpRef exchange(Stage& stage, bool experts, std::int64_t values, std::vector<Dependency> after_ops) {
+OpRef exchange(Stage& stage, bool experts, std::vector<Dependency> after_ops) {
+  const std::int64_t values =
+      exchanged_values(matrix_values(stage, experts), stage.groups(experts).shards);
   return stage.add_collective(stage.builder.add_stream(experts ? "muon of experts" : "muon"),
                               {.communicator = *stage.groups(experts).parameters,
                                .op = CollectiveOp::kAllToAll,
                                .bytes = values * size_of(DataType::kBf16),
                                .type = DataType::kBf16},
-                              Axis::kOther, stage.label("exchange matrices"), std::move(after_ops));
+                              Axis::kData, stage.label("exchange matrices"), std::move(after_ops));
 }
 
 }  // namespace
@@ -113,7 +115,7 @@ OpRef add_muon(Stage& stage, std::vector<Dependency> dependencies) {
       add_steps(matrix, plan.update.newton_schulz_steps, kernels);
     }
     if (plan.state.zero == 3 && shards > 1) {
-      gathered.push_back(exchange(stage, experts, values, dependencies));
+      gathered.push_back(exchange(stage, experts, dependencies));
     }
   }
   for (const OpRef& op : gathered) dependencies.push_back(after(op));
@@ -123,9 +125,8 @@ OpRef add_muon(Stage& stage, std::vector<Dependency> dependencies) {
     std::vector<Dependency> divided;
     for (const bool experts : {false, true}) {
       const std::int64_t shards = stage.groups(experts).shards;
-      const std::int64_t values = part_of(matrix_values(stage, experts), shards);
-      if (values == 0 || shards <= 1) continue;
-      divided.push_back(after(exchange(stage, experts, values, {after(last)})));
+      if (matrix_values(stage, experts) == 0 || shards <= 1) continue;
+      divided.push_back(after(exchange(stage, experts, {after(last)})));
     }
     last = add_update(stage, {}, std::move(divided));
   }

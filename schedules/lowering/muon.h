@@ -33,6 +33,12 @@ std::int64_t matrix_values(const Stage& stage, bool experts);
 // the busiest. Cost: O(n log n) in their number.
 std::vector<WeightMatrix> own_matrices(std::vector<WeightMatrix> matrices, std::int64_t shards);
 
+// Returns the values of a replica's part that are brought together under ZeRO-3: padded, so that
+// it has as many for each other replica.
+constexpr std::int64_t exchanged_values(std::int64_t values, std::int64_t shards) {
+  return part_of(values, shards * shards) * shards;
+}
+
 // Adds the step of Muon and that of Adam beside it.
 OpRef add_muon(Stage& stage, std::vector<Dependency> dependencies);
 

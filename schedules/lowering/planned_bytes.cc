@@ -7,6 +7,7 @@
 #include "schedules/lowering/context.h"
 #include "schedules/lowering/expert.h"
 #include "schedules/lowering/expert_chips.h"
+#include "schedules/lowering/muon.h"
 #include "schedules/lowering/post_validation.h"
 #include "schedules/lowering/recompute.h"
 #include "schedules/lowering/shared_weights.h"
@@ -231,6 +232,24 @@ std::int64_t replicated_bytes(const ParallelPlan& plan, const Replicated& state)
   return sum;
 }
 
+// Returns what Muon exchanges twice of matrices that replicas divide, 2 bytes a value.
+std::int64_t matrix_bytes(const ParallelPlan& plan, const ModelLayers& layers,
+                          const Replicated& state, bool experts) {
+  if (plan.training.optimizer != Optimizer::kMuon || plan.state.zero < 3) return 0;
+  std::int64_t values = 0;
+  const auto add = [&](const Layer& layer) {
+    for (const WeightMatrix& matrix : matrices_of(layer)) {
+      if (matrix.routed == experts) values += matrix.values();
+    }
+  };
+  for_each_layer(layers, add);
+  for (std::int64_t block = 0; block < layers.vision.blocks; ++block) add(layers.vision.block);
+  add(layers.vision.entry);
+  add(layers.vision.projector);
+  return 2 * 2 * exchanged_values(values, state.shards) * (state.shards - 1) *
+         (state.replicas / state.shards);
+}
+
 std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const ModelLayers& layers,
                         const Blocks& blocks) {
   const std::int64_t copies = copies_of_stages(plan);
@@ -285,8 +304,10 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const 
       dense.copied.insert(dense.copied.end(), static_cast<std::size_t>(copied), parameters);
     }
   }
-  return plan.mesh.tp * (replicated_bytes(plan, dense) + summed) +
-         plan.mesh.etp * plan.mesh.ep * replicated_bytes(plan, experts);
+  return plan.mesh.tp *
+             (replicated_bytes(plan, dense) + summed + matrix_bytes(plan, layers, dense, false)) +
+         plan.mesh.etp * plan.mesh.ep *
+             (replicated_bytes(plan, experts) + matrix_bytes(plan, layers, experts, true));
 }
 
 std::int64_t all_context_bytes(const ParallelPlan& plan, const LoweredModel& lowered,

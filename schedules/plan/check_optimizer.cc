@@ -25,6 +25,9 @@ void check_muon(const ParallelPlan& plan, Rules& rules) {
                 "is true, but optimizer muon multiplies matrices on the chip: false, or adam");
   rules.require(!plan.training.lora_rank, "lora_rank",
                 "is given, but optimizer muon of adapters is not modelled: leave it out, or adam");
+  rules.require(plan.state.zero < 3 || plan.mesh.pp == 1, "pp",
+                "is " + std::to_string(plan.mesh.pp) +
+                    ", but with zero = 3 optimizer muon is modelled on one stage: 1");
   rules.require(plan.update.second_moment_bytes <= plan.update.optimizer_bytes,
                 "second_moment_bytes",
                 "is " + std::to_string(plan.update.second_moment_bytes) +

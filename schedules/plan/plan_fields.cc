@@ -128,6 +128,7 @@ void add_batch(Table& table) {
       "picture_tokens", &Plan::batch, &BatchShape::picture_tokens, Limits::between(0, kMostTokens),
       {.help = "Tokens of one picture: its patches attend to each other. 0: a sequence has one "
                "picture.",
+       .advice = "Smaller pictures have fewer pairs of patches.",
        .rules = "Divides vision_tokens."});
   table.add_inner(
       "document_length", &Plan::batch, &BatchShape::document_length,
@@ -420,6 +421,9 @@ void add_training(Table& table) {
       "vision", &Plan::training, &TrainingPlan::vision,
       {.help = "What of a model's vision part is trained: all, projector (its encoder is frozen) "
                "or none.",
+       .advice =
+           "projector is common where an encoder is taken over as it is: it has no backward, no "
+           "gradients and no optimizer state.",
        .rules = "Of effect where the model has a vision part."});
   table.add_inner(
       "lora_rank", &Plan::training, &TrainingPlan::lora_rank,

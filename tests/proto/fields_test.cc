@@ -92,7 +92,8 @@ std::string other_value(const AnyField& field) {
       {"host_launch_cost", "0.000010000000"},
       {"cuda_graphs", "blocks"},
       {"memory_figure", "reserved"},
-      {"optimizer", "none"}};
+      {"optimizer", "none"},
+      {"vision", "projector"}};
   for (const auto& [name, value] : kValues) {
     if (name == field.name()) return value;
   }

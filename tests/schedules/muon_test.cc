@@ -112,7 +112,7 @@ TEST(MuonTest, MatricesHaveOneMoment) {
 TEST(MuonTest, DividedMatricesAreExchangedTwice) {
   const auto sent = [](Optimizer optimizer) {
     const SimulationResult result = run(plan_of(optimizer, 4, 3));
-    return result.bytes_by_axis[static_cast<std::size_t>(Axis::kOther)].value();
+    return result.bytes_by_axis[static_cast<std::size_t>(Axis::kData)].value();
   };
   // Each of four ranks sends three quarters of its quarter of the matrices, twice, 2 bytes a value.
   EXPECT_EQ(sent(Optimizer::kMuon) - sent(Optimizer::kAdam),

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/base/palette.h"
 #include "sim/base/xml_text.h"
 
 namespace stepsim {
@@ -23,8 +24,7 @@ constexpr double kInnerHeight = 330;
 constexpr double kLegendLine = 19;
 constexpr double kSmallBar = 12;  // higher ones can be read off the axis
 constexpr double kInnerWidth = kWidth - kLeft - kRight;
-constexpr std::array<std::string_view, 8> kColors = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
-                                                     "#E69F00", "#56B4E9", "#000000", "#8C6D31"};
+constexpr double kMinorGrid = 0.7;  // of the way from a line to the paper
 
 bool has_prefixes(std::string_view unit) {
   return unit == "B" || unit == "s" || unit == "B/s" || unit == "FLOP" || unit == "FLOP/s";
@@ -151,22 +151,25 @@ std::string axis_title(const PlotAxis& axis) {
 
 std::string axes(const Plot& plot, const Scale& x, const Scale& y) {
   std::string text;
+  const std::string_view grid = neutral("line");
+  const std::string_view edge = neutral("faint");
+  const std::string minor = mixed(grid, neutral("paper"), kMinorGrid);
   for (const double tick : x.minor_ticks) {
-    text += line_between(x.at(tick), y.from, x.at(tick), y.to, "#f2f2f2");
+    text += line_between(x.at(tick), y.from, x.at(tick), y.to, minor);
   }
   for (const double tick : y.minor_ticks) {
-    text += line_between(x.from, y.at(tick), x.to, y.at(tick), "#f2f2f2");
+    text += line_between(x.from, y.at(tick), x.to, y.at(tick), minor);
   }
   for (const double tick : x.ticks) {
-    text += line_between(x.at(tick), y.from + 4, x.at(tick), y.to, "#d9d9d9");
+    text += line_between(x.at(tick), y.from + 4, x.at(tick), y.to, grid);
     text += text_at(x.at(tick), y.from + 19, "middle", tick_text(tick, plot.x.unit));
   }
   for (const double tick : y.ticks) {
-    text += line_between(x.from - 4, y.at(tick), x.to, y.at(tick), "#d9d9d9");
+    text += line_between(x.from - 4, y.at(tick), x.to, y.at(tick), grid);
     text += text_at(x.from - 8, y.at(tick) + 4, "end", tick_text(tick, plot.y.unit));
   }
-  text += line_between(x.from, y.from, x.to, y.from, "#404040");
-  text += line_between(x.from, y.from, x.from, y.to, "#404040");
+  text += line_between(x.from, y.from, x.to, y.from, edge);
+  text += line_between(x.from, y.from, x.from, y.to, edge);
   text += text_at((x.from + x.to) / 2, y.from + 40, "middle", axis_title(plot.x));
   // The axis label stands beside the longest label of a tick, at 6.6 pixels per letter.
   std::size_t letters = 0;
@@ -181,10 +184,9 @@ std::string axes(const Plot& plot, const Scale& x, const Scale& y) {
 }
 
 // Each colour has a shape, so that points in one place can be distinguished, in grey too.
-std::string marker(double x, double y, std::string_view color) {
-  const auto shape = static_cast<std::size_t>(std::ranges::find(kColors, color) - kColors.begin());
+std::string marker(double x, double y, std::size_t shape) {
   const std::string style =
-      fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n", color);
+      fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n", series_colour(shape).light);
   const auto polygon = [&](std::initializer_list<std::pair<double, double>> corners) {
     std::string points;
     for (const auto& [right, down] : corners) {
@@ -224,8 +226,7 @@ std::string bars_of(const PlotCurve& curve, const Scale& x, const Scale& y, std:
   return text;
 }
 
-std::string curve_text(const PlotCurve& curve, const Scale& x, const Scale& y,
-                       std::string_view color) {
+std::string curve_text(const PlotCurve& curve, const Scale& x, const Scale& y, std::size_t color) {
   std::string path;
   std::string markers;
   bool draws = false;
@@ -241,14 +242,14 @@ std::string curve_text(const PlotCurve& curve, const Scale& x, const Scale& y,
   std::string text;
   if (curve.mark != PlotMark::kPoints) {
     text += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n", path,
-                        color);
+                        series_colour(color).light);
   }
   return curve.mark == PlotMark::kLine ? text : text + markers;
 }
 
-// Curves whose labels are equal up to a colon share a colour.
-std::vector<std::string_view> colors_of(const Plot& plot) {
-  std::vector<std::string_view> colors;
+// The number of each curve's colour. Curves whose labels are equal up to a colon share one.
+std::vector<std::size_t> colors_of(const Plot& plot) {
+  std::vector<std::size_t> colors;
   std::vector<std::string> names;
   for (const PlotCurve& curve : plot.curves) {
     const std::size_t colon = curve.label.find(':');
@@ -257,7 +258,7 @@ std::vector<std::string_view> colors_of(const Plot& plot) {
     const auto found = std::ranges::find(names, name);
     const auto index = static_cast<std::size_t>(found - names.begin());
     if (found == names.end()) names.push_back(name);
-    colors.push_back(kColors[index % kColors.size()]);
+    colors.push_back(index);
   }
   return colors;
 }
@@ -275,7 +276,7 @@ std::size_t legend_rows(const Plot& plot) {
   return (plot.curves.size() + columns - 1) / columns;
 }
 
-std::string legend(const Plot& plot, const std::vector<std::string_view>& colors) {
+std::string legend(const Plot& plot, const std::vector<std::size_t>& colors) {
   std::string text;
   const std::size_t rows = legend_rows(plot);
   for (std::size_t i = 0; i < plot.curves.size(); ++i) {
@@ -285,12 +286,12 @@ std::string legend(const Plot& plot, const std::vector<std::string_view>& colors
     if (curve.mark == PlotMark::kBars) {
       text +=
           fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"26\" height=\"10\" fill=\"{}\"/>\n",
-                      x, y - 9, colors[i]);
+                      x, y - 9, series_colour(colors[i]).light);
     } else if (curve.mark != PlotMark::kPoints) {
       text += fmt::format(
           "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" "
           "stroke-width=\"2\"/>\n",
-          x, y - 4, x + 26, y - 4, colors[i]);
+          x, y - 4, x + 26, y - 4, series_colour(colors[i]).light);
     }
     if (curve.mark == PlotMark::kPoints || curve.mark == PlotMark::kLineAndPoints) {
       text += marker(x + 13, y - 4, colors[i]);
@@ -310,9 +311,9 @@ std::string notes_of(const Plot& plot, const Scale& x, const Scale& y) {
     const double at = std::clamp(x.at(note.x), x.from, x.to);
     if (at > x.from + 1) {
       text += fmt::format(
-          "<line x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\" stroke=\"#808080\" "
+          "<line x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\" stroke=\"{3}\" "
           "stroke-dasharray=\"4 3\"/>\n",
-          at, y.from, y.to);
+          at, y.from, y.to, neutral("faint"));
     }
     std::size_t row = 0;
     while (row + 1 < kRows && ends[row] > at) ++row;
@@ -320,7 +321,8 @@ std::string notes_of(const Plot& plot, const Scale& x, const Scale& y) {
     ends[row] = at + width;
     const bool has_room = at + width <= x.to;
     text += text_at(has_room ? at + 4 : at - 4, y.to + 13 + 13 * static_cast<double>(row),
-                    has_room ? "start" : "end", note.label, " fill=\"#606060\" font-size=\"11\"");
+                    has_room ? "start" : "end", note.label,
+                    fmt::format(" fill=\"{}\" font-size=\"11\"", neutral("faint")));
   }
   return text;
 }
@@ -328,11 +330,11 @@ std::string notes_of(const Plot& plot, const Scale& x, const Scale& y) {
 std::string opening(double height, const std::string& title, const std::string& subtitle) {
   std::string text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 "
-      "0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#202020\">\n"
-      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-      kWidth, height);
+      "0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"12\" fill=\"{2}\">\n"
+      "<rect width=\"100%\" height=\"100%\" fill=\"{3}\"/>\n",
+      kWidth, height, neutral("ink"), neutral("paper"));
   text += text_at(kLeft, 26, "start", title, " font-size=\"16\" font-weight=\"bold\"");
-  text += text_at(kLeft, 46, "start", subtitle, " fill=\"#606060\"");
+  text += text_at(kLeft, 46, "start", subtitle, fmt::format(" fill=\"{}\"", neutral("faint")));
   return text;
 }
 
@@ -347,7 +349,7 @@ std::string bar_between(double from, double to, double y, double height, std::st
 std::string plot_svg(const Plot& plot) {
   const Scale x = make_scale(plot, true);
   const Scale y = make_scale(plot, false);
-  const std::vector<std::string_view> colors = colors_of(plot);
+  const std::vector<std::size_t> colors = colors_of(plot);
   const double height =
       kTop + kInnerHeight + 66 + kLegendLine * static_cast<double>(legend_rows(plot));
   std::string text = opening(height, plot.title, plot.subtitle);
@@ -358,8 +360,9 @@ std::string plot_svg(const Plot& plot) {
   std::size_t bar = 0;
   for (std::size_t i = 0; i < plot.curves.size(); ++i) {
     const PlotCurve& curve = plot.curves[i];
-    text += is_bars(curve) ? bars_of(curve, x, y, colors[i], plot.y.unit, bar++, bars)
-                           : curve_text(curve, x, y, colors[i]);
+    text += is_bars(curve)
+                ? bars_of(curve, x, y, series_colour(colors[i]).light, plot.y.unit, bar++, bars)
+                : curve_text(curve, x, y, colors[i]);
   }
   return text + legend(plot, colors) + "</svg>\n";
 }
@@ -378,21 +381,23 @@ std::string tornado_svg(const Tornado& tornado) {
   const double bottom = kTop + kRow * static_cast<double>(tornado.rows.size());
   std::string text = opening(bottom + 96, tornado.title, tornado.subtitle);
   for (const double tick : x.ticks) {
-    text += line_between(x.at(tick), bottom + 4, x.at(tick), kTop, "#d9d9d9");
+    text += line_between(x.at(tick), bottom + 4, x.at(tick), kTop, neutral("line"));
     text += text_at(x.at(tick), bottom + 19, "middle", tick_text(tick, tornado.x.unit));
   }
+  const std::string_view less = colour_of(ColourRole::kLess).light;
+  const std::string_view more = colour_of(ColourRole::kMore).light;
   double y = kTop + (kRow - kBar) / 2;
   for (const TornadoRow& row : tornado.rows) {
     text += text_at(kNames - 8, y + kBar - 4, "end", row.name);
-    text += bar_between(x.at(0), x.at(row.less), y, kBar, kColors[1]);
-    text += bar_between(x.at(0), x.at(row.more), y, kBar, kColors[0]);
+    text += bar_between(x.at(0), x.at(row.less), y, kBar, less);
+    text += bar_between(x.at(0), x.at(row.more), y, kBar, more);
     y += kRow;
   }
-  text += line_between(x.at(0), bottom, x.at(0), kTop, "#404040");
+  text += line_between(x.at(0), bottom, x.at(0), kTop, neutral("faint"));
   text += text_at((x.from + x.to) / 2, bottom + 40, "middle", axis_title(tornado.x));
-  text += bar_between(kNames, kNames + 26, bottom + 57, 10, kColors[1]);
+  text += bar_between(kNames, kNames + 26, bottom + 57, 10, less);
   text += text_at(kNames + 34, bottom + 66, "start", tornado.less);
-  text += bar_between(kNames, kNames + 26, bottom + 76, 10, kColors[0]);
+  text += bar_between(kNames, kNames + 26, bottom + 76, 10, more);
   text += text_at(kNames + 34, bottom + 85, "start", tornado.more);
   return text + "</svg>\n";
 }

@@ -14,6 +14,7 @@
 #include "pages/run/link_loads.h"
 #include "pages/run/memory_curves.h"
 #include "pages/run/rank_times.h"
+#include "workload/model_counts.h"
 
 namespace stepsim {
 
@@ -43,6 +44,9 @@ std::vector<std::size_t> drawn_ranks(const FinishedRun& run, std::size_t most) {
 
 Json run_drawings(const FinishedRun& run) {
   Json drawings = Json::object();
+  drawings["chip"] = run.cluster.chip.name;
+  drawings["parameters"] = parameter_count(run.experiment.model);
+  drawings["active_parameters"] = active_parameter_count(run.experiment.model);
   drawings["stages"] = stage_times(run);
   drawings["ranks"] = rank_times(run);
   drawings["gantt"] = gantt(run);

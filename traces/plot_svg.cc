@@ -7,6 +7,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <limits>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -183,10 +184,25 @@ std::string axes(const Plot& plot, const Scale& x, const Scale& y) {
   return text;
 }
 
-// Each colour has a shape, so that points in one place can be distinguished, in grey too.
-std::string marker(double x, double y, std::size_t shape) {
+// How a curve is drawn: the number of its colour, and how many others before it have that colour.
+struct CurveStyle {
+  std::size_t color = 0;
+  std::size_t round = 0;
+
+  std::string_view stroke() const { return series_colour(color).light; }
+  std::string_view dashes() const {
+    constexpr std::array<std::string_view, 4> kDashes = {"", " stroke-dasharray=\"8 3\"",
+                                                         " stroke-dasharray=\"2 3\"",
+                                                         " stroke-dasharray=\"9 3 2 3\""};
+    return kDashes[round % kDashes.size()];
+  }
+};
+
+// Each colour has a shape, another one the second time, so that points in one place can be
+// distinguished, in grey too.
+std::string marker(double x, double y, const CurveStyle& curve) {
   const std::string style =
-      fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n", series_colour(shape).light);
+      fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n", curve.stroke());
   const auto polygon = [&](std::initializer_list<std::pair<double, double>> corners) {
     std::string points;
     for (const auto& [right, down] : corners) {
@@ -194,7 +210,7 @@ std::string marker(double x, double y, std::size_t shape) {
     }
     return fmt::format("<polygon points=\"{}\" {}", points, style);
   };
-  switch (shape % 4) {
+  switch ((curve.color + curve.round) % 4) {
     case 1:
       return polygon({{-4, -4}, {4, -4}, {4, 4}, {-4, 4}});
     case 2:
@@ -226,7 +242,8 @@ std::string bars_of(const PlotCurve& curve, const Scale& x, const Scale& y, std:
   return text;
 }
 
-std::string curve_text(const PlotCurve& curve, const Scale& x, const Scale& y, std::size_t color) {
+std::string curve_text(const PlotCurve& curve, const Scale& x, const Scale& y,
+                       const CurveStyle& style) {
   std::string path;
   std::string markers;
   bool draws = false;
@@ -237,19 +254,21 @@ std::string curve_text(const PlotCurve& curve, const Scale& x, const Scale& y, s
     }
     path += fmt::format("{}{:.1f},{:.1f} ", draws ? "L" : "M", x.at(point.x), y.at(point.y));
     draws = true;
-    markers += marker(x.at(point.x), y.at(point.y), color);
+    markers += marker(x.at(point.x), y.at(point.y), style);
   }
   std::string text;
   if (curve.mark != PlotMark::kPoints) {
-    text += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n", path,
-                        series_colour(color).light);
+    text += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"{}/>\n", path,
+                        style.stroke(), style.dashes());
   }
   return curve.mark == PlotMark::kLine ? text : text + markers;
 }
 
-// The number of each curve's colour. Curves whose labels are equal up to a colon share one.
-std::vector<std::size_t> colors_of(const Plot& plot) {
-  std::vector<std::size_t> colors;
+// Curves whose labels are equal up to a colon share a colour. Joined points of one colour differ by
+// their dashes and shapes.
+std::vector<CurveStyle> styles_of(const Plot& plot) {
+  std::vector<CurveStyle> styles;
+  std::map<std::size_t, std::size_t> joined;  // by colour
   std::vector<std::string> names;
   for (const PlotCurve& curve : plot.curves) {
     const std::size_t colon = curve.label.find(':');
@@ -258,9 +277,11 @@ std::vector<std::size_t> colors_of(const Plot& plot) {
     const auto found = std::ranges::find(names, name);
     const auto index = static_cast<std::size_t>(found - names.begin());
     if (found == names.end()) names.push_back(name);
-    colors.push_back(index);
+    const std::size_t color = index % kSeriesColours;
+    const bool is_joined = curve.mark == PlotMark::kLineAndPoints;
+    styles.push_back({color, is_joined ? joined[color]++ : 0});
   }
-  return colors;
+  return styles;
 }
 
 // Two columns of labels that fit in half the width, at 6.6 pixels per letter.
@@ -276,7 +297,7 @@ std::size_t legend_rows(const Plot& plot) {
   return (plot.curves.size() + columns - 1) / columns;
 }
 
-std::string legend(const Plot& plot, const std::vector<std::size_t>& colors) {
+std::string legend(const Plot& plot, const std::vector<CurveStyle>& styles) {
   std::string text;
   const std::size_t rows = legend_rows(plot);
   for (std::size_t i = 0; i < plot.curves.size(); ++i) {
@@ -286,15 +307,15 @@ std::string legend(const Plot& plot, const std::vector<std::size_t>& colors) {
     if (curve.mark == PlotMark::kBars) {
       text +=
           fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"26\" height=\"10\" fill=\"{}\"/>\n",
-                      x, y - 9, series_colour(colors[i]).light);
+                      x, y - 9, styles[i].stroke());
     } else if (curve.mark != PlotMark::kPoints) {
       text += fmt::format(
           "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" "
-          "stroke-width=\"2\"/>\n",
-          x, y - 4, x + 26, y - 4, series_colour(colors[i]).light);
+          "stroke-width=\"2\"{}/>\n",
+          x, y - 4, x + 26, y - 4, styles[i].stroke(), styles[i].dashes());
     }
     if (curve.mark == PlotMark::kPoints || curve.mark == PlotMark::kLineAndPoints) {
-      text += marker(x + 13, y - 4, colors[i]);
+      text += marker(x + 13, y - 4, styles[i]);
     }
     text += text_at(x + 34, y, "start", curve.label);
   }
@@ -349,7 +370,7 @@ std::string bar_between(double from, double to, double y, double height, std::st
 std::string plot_svg(const Plot& plot) {
   const Scale x = make_scale(plot, true);
   const Scale y = make_scale(plot, false);
-  const std::vector<std::size_t> colors = colors_of(plot);
+  const std::vector<CurveStyle> styles = styles_of(plot);
   const double height =
       kTop + kInnerHeight + 66 + kLegendLine * static_cast<double>(legend_rows(plot));
   std::string text = opening(height, plot.title, plot.subtitle);
@@ -360,11 +381,10 @@ std::string plot_svg(const Plot& plot) {
   std::size_t bar = 0;
   for (std::size_t i = 0; i < plot.curves.size(); ++i) {
     const PlotCurve& curve = plot.curves[i];
-    text += is_bars(curve)
-                ? bars_of(curve, x, y, series_colour(colors[i]).light, plot.y.unit, bar++, bars)
-                : curve_text(curve, x, y, colors[i]);
+    text += is_bars(curve) ? bars_of(curve, x, y, styles[i].stroke(), plot.y.unit, bar++, bars)
+                           : curve_text(curve, x, y, styles[i]);
   }
-  return text + legend(plot, colors) + "</svg>\n";
+  return text + legend(plot, styles) + "</svg>\n";
 }
 
 std::string tornado_svg(const Tornado& tornado) {

@@ -118,30 +118,40 @@ class TimelineDrawing {
     return y + 26;
   }
 
+  // Pale slices have an edge in their colour: it stands out from the paper.
+  static std::string box(const PlottedSlice& slice, double begin, double y, double length,
+                         const std::string& fill) {
+    constexpr double kLeastWithEdge = 3;
+    const bool waits = slice.role == ColourRole::kWaiting;
+    std::string edge;
+    if (slice.is_pale) edge = fmt::format(" stroke=\"{}\"", colour_of(slice.role).light);
+    if (waits || length <= kLeastWithEdge) edge = " stroke=\"none\"";
+    return fmt::format(
+        "<rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\"{}/>\n", begin,
+        y + (waits ? 8 : 0), std::max(length, 0.1), waits ? kSliceHeight - 16 : kSliceHeight, fill,
+        edge);
+  }
+
   double row(const PlottedRank& rank, double y) {
     body_ +=
         fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", kMargin, y + 15, xml_escaped(rank.name));
+    std::string boxes;
+    std::string labels;
     for (const PlottedSlice& slice : rank.slices) {
       const double begin = x_of(slice.from);
       const double length = x_of(slice.to) - begin;
-      const bool waits = slice.role == ColourRole::kWaiting;
       const std::string fill = fill_of(slice);
-      // Pale slices have an edge in their colour: it stands out from the paper.
-      const std::string edge =
-          fmt::format(" stroke=\"{}\" stroke-width=\"0.6\"",
-                      slice.is_pale ? colour_of(slice.role).light : neutral("paper"));
-      body_ += fmt::format(
-          "<rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\"{}/>\n", begin,
-          y + (waits ? 8 : 0), std::max(length, 0.1), waits ? kSliceHeight - 16 : kSliceHeight,
-          fill, length > 3 && !waits ? edge : "");
+      boxes += box(slice, begin, y, length, fill);
       if (slice.label.empty() || kLetter * static_cast<double>(slice.label.size()) > length) {
         continue;
       }
-      body_ += fmt::format(
-          "<text x=\"{:.2f}\" y=\"{}\" font-size=\"11\" text-anchor=\"middle\" "
-          "fill=\"{}\">{}</text>\n",
-          begin + length / 2, y + 15, text_on(fill), xml_escaped(slice.label));
+      labels += fmt::format("<text x=\"{:.2f}\" y=\"{}\" fill=\"{}\">{}</text>\n",
+                            begin + length / 2, y + 15, text_on(fill), xml_escaped(slice.label));
     }
+    body_ += fmt::format(
+        "<g stroke=\"{}\" stroke-width=\"0.6\">\n{}</g>\n<g font-size=\"11\" "
+        "text-anchor=\"middle\">\n{}</g>\n",
+        neutral("paper"), boxes, labels);
     y += kSliceHeight;
     if (has_curves_) y = curve(rank, y + 2);
     return y + kRowGap;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "analysis/step/step_report.h"
+#include "cli/out_of_range.h"
 #include "cli/version.h"
 #include "experiment/build_cluster.h"
 #include "experiment/simulate_experiment.h"
@@ -16,7 +17,9 @@ std::string experiment_result(LoadedExperiment loaded,
   ExperimentOptions& options = loaded.simulation;
   options.fidelities.resize(1);
   const Cluster cluster = cluster_for_steps(experiment, std::move(loaded.topology));
-  const SimulatedExperiment done = simulate_experiment(experiment, cluster, options);
+  const SimulatedExperiment done =
+      run_in_range([&] { return simulate_experiment(experiment, cluster, options); },
+                   [&] { return named(experiment.plan, cluster.fabric, cluster.chip); });
   const SimulatedStep& step = done.runs.front();
   const FinishedRun run{experiment, cluster, done.graph, step.options, step.result, step.metrics};
   const AskedExperiment asked{record_json(loaded.record, options, version()),

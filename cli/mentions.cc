@@ -6,17 +6,31 @@
 #include "sim/base/small_letters.h"
 
 namespace stepsim {
+namespace {
+
+// "All-Reduce", "all_reduce" and "AllReduce" are "allreduce".
+std::string small_letters_joined(std::string_view text) {
+  std::string letters;
+  for (const char letter : text) {
+    if (letter != '-' && letter != '_') letters += small_letter(letter);
+  }
+  return letters;
+}
+
+}  // namespace
 
 bool mentions(std::string_view text, const std::string& word) {
   constexpr std::size_t kShortest = 3;
-  if (word.size() < kShortest) return false;
-  const auto same_letter = [](char a, char b) { return small_letter(a) == small_letter(b); };
-  return std::search(text.begin(), text.end(), word.begin(), word.end(), same_letter) != text.end();
+  const std::string wanted = small_letters_joined(word);
+  return wanted.size() >= kShortest && small_letters_joined(text).find(wanted) != std::string::npos;
 }
 
 bool mentions(const Study& study, const StudyRow& row, const std::string& word) {
+  const Formula* const formula = find_formula(row.formula);
   return mentions(study.source, word) || mentions(study.title, word) ||
-         mentions(study.claim, word) || mentions(row.regime, word);
+         mentions(study.claim, word) || mentions(row.regime, word) ||
+         (formula != nullptr &&
+          (mentions(name_of_group(formula->group()), word) || mentions(formula->title, word)));
 }
 
 bool mentions(const Formula& formula, const std::string& word) {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "cli/command_line.h"
+#include "cli/out_of_range.h"
 #include "cli/outputs.h"
 #include "cli/standard_output.h"
 #include "experiment/simulation_fields.h"
@@ -152,15 +153,17 @@ FinishedCase run_case(const NetworkCase& input, Fidelity fidelity) {
   const auto wall = std::chrono::steady_clock::now();
   const double cpu = cpu_seconds();
   const std::unique_ptr<Network> network = make_case_network(input, fidelity);
-  FinishedCase result{.input = input,
-                      .fidelity = fidelity,
-                      .flows = run_flows(input.flows, input.fabric, *network),
-                      .makespan = {},
-                      .carried = {},
-                      .statistics = network->statistics(),
-                      .wall_s = 0,
-                      .cpu_s = cpu_seconds() - cpu,
-                      .peak_rss_bytes = 0};
+  FinishedCase result{
+      .input = input,
+      .fidelity = fidelity,
+      .flows = run_in_range([&] { return run_flows(input.flows, input.fabric, *network); },
+                            [&] { return named(input.fabric); }),
+      .makespan = {},
+      .carried = {},
+      .statistics = network->statistics(),
+      .wall_s = 0,
+      .cpu_s = cpu_seconds() - cpu,
+      .peak_rss_bytes = 0};
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "pages/page_assets.h"
+#include "sim/base/palette.h"
 #include "sim/base/xml_text.h"
 
 namespace stepsim {
@@ -81,6 +82,33 @@ std::string table_html(const PageTable& table) {
   }
   return fmt::format("<details><summary>{}</summary>{}</details>\n", html_escaped(table.caption),
                      cells);
+}
+
+// Variables of page.css. Print is light.
+std::string palette_css() {
+  std::string light = "--scheme:light";
+  std::string dark = "--scheme:dark";
+  for (const Neutral& one : neutrals()) {
+    light += fmt::format(";--{}:{}", one.name, one.colour.light);
+    dark += fmt::format(";--{}:{}", one.name, one.colour.dark);
+  }
+  return fmt::format(
+      ":root{{{}}}\n@media screen and (prefers-color-scheme: "
+      "dark){{:root:not([data-theme=\"light\"]){{{}}}}}\n",
+      light, dark);
+}
+
+// {"roles": {"forward": [light, dark]}, "series": [[light, dark]...], "loads": [...]}
+std::string palette_json() {
+  const auto pair = [](Colour colour) { return Json{colour.light, colour.dark}; };
+  Json all = Json::object();
+  for (std::size_t i = 0; i < kColourRoles; ++i) {
+    const auto role = static_cast<ColourRole>(i);
+    all["roles"][std::string(name_of(role))] = pair(colour_of(role));
+  }
+  for (std::size_t i = 0; i < kSeriesColours; ++i) all["series"].push_back(pair(series_colour(i)));
+  for (const std::string_view load : load_scale()) all["loads"].push_back(load);
+  return script_json(all);
 }
 
 }  // namespace
@@ -166,7 +194,7 @@ std::string HtmlPage::text() const {
       "<meta name=\"referrer\" content=\"no-referrer\">\n"
       "<link rel=\"icon\" href=\"data:,\">\n<title>{} - stepsim</title>\n",
       assets.charts_hash, assets.script_hash, html_escaped(title_));
-  html += fmt::format("<style>{}</style>\n</head>\n<body>\n", assets.style);
+  html += fmt::format("<style>{}{}</style>\n</head>\n<body>\n", palette_css(), assets.style);
   html += "<a class=\"skip\" href=\"#main\">Skip to the report</a>\n";
   html += fmt::format("<header>\n<h1>{}</h1>\n<p class=\"subtitle\">{}</p>\n</header>\n",
                       html_escaped(title_), html_escaped(subtitle_));
@@ -187,6 +215,7 @@ std::string HtmlPage::text() const {
   };
   if (!result_.empty()) data("result", result_);
   data("figures", script_json(figures_));
+  data("palette", palette_json());
   html += "<script>";
   html += assets.charts;
   html += "</script>\n<script>";

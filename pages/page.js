@@ -17,38 +17,38 @@
   const figures = JSON.parse(document.getElementById('figures').textContent);
   const said = document.getElementById('said');
 
-  // ---- colours: Okabe and Ito ----
+  // ---- colours: sim/base/palette.h ----
 
-  const green = '#009E73';
-  const sky = '#56B4E9';
-  const yellow = '#E3D33A';
-  const vermillion = '#D55E00';
-  const purple = '#CC79A7';
-  const blue = '#0072B2';
-  const orange = '#E69F00';
-  const named = {
-    'compute': green, 'forward': green, 'backward': blue, 'recompute': orange,
-    'weight gradient': vermillion, 'forward and backward': sky, 'other compute': yellow,
-    'several passes': '#8a8f98', 'optimizer': purple,
-    'tp': sky, 'cp': yellow, 'ep': vermillion, 'dp': purple, 'pp': blue, 'host': orange,
-    'bubble': '#9aa3ad', 'idle': '#6b7580', 'launch': orange, 'other': '#8a8f98',
-    'parameters': blue, 'gradients': vermillion, 'optimizer state': purple, 'activations': green,
-    'cache': sky, 'gathered parameters': yellow, 'buffers': orange, 'fixed overhead': '#8a8f98',
-    'queue': '#9aa3ad', 'prefill': green, 'preempted': vermillion, 'transfer': orange,
-    'decode': blue, 'productive': green, 'checkpoint': sky, 'lost': vermillion, 'restart': orange,
-    'repair': purple, 'degraded': yellow,
+  const palette = JSON.parse(document.getElementById('palette').textContent);
+  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const isDark = () => style('--scheme') === 'dark';
+  const shade = (pair) => pair[isDark() ? 1 : 0];
+  const seriesColour = (i) => shade(palette.series[i % palette.series.length]);
+  const axisOf = (part) => part.startsWith('exposed ') ? part.slice(8) : undefined;
+  // The colour of a role; of what has none, that of the i-th series.
+  const colourOf = (role, i) => {
+    const pair = palette.roles[axisOf(role) || role];
+    return pair ? shade(pair) : seriesColour(i || 0);
   };
-  const cycle = [blue, orange, green, vermillion, sky, purple, yellow, '#8a8f98'];
-  const colourOf = (name, i) => {
-    const plain = name.replace(/^exposed /, '');
-    return named[name] || named[plain] || cycle[(i || 0) % cycle.length];
+  // Communication that is waited for has stripes.
+  const stripes = (colour, paper) => {
+    const tile = document.createElement('canvas');
+    tile.width = tile.height = 6;
+    const pen = tile.getContext('2d');
+    pen.fillStyle = paper;
+    pen.fillRect(0, 0, 6, 6);
+    pen.strokeStyle = colour;
+    pen.lineWidth = 2.6;
+    for (const shift of [-6, 0, 6]) {
+      pen.beginPath();
+      pen.moveTo(shift - 1, 7);
+      pen.lineTo(shift + 7, -1);
+      pen.stroke();
+    }
+    return {image: tile, repeat: 'repeat'};
   };
   const dashes = ['solid', 'dashed', 'dotted', [10, 4], [2, 2], [12, 3, 3, 3]];
   const symbols = ['circle', 'rect', 'triangle', 'diamond', 'pin', 'arrow', 'roundRect'];
-  // Cividis: the same to those who see fewer colours.
-  const scale = ['#fde737', '#d9c55c', '#b4a76f', '#948e77', '#7b7b7b', '#666870', '#4d566d',
-                 '#2a406c', '#00204d'];
-
   // ---- numbers in words: as pages/quantity_words.cc ----
 
   const significant = (value) => {
@@ -99,12 +99,11 @@
     const power = 10 ** Math.floor(Math.log10(value));
     return power * [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value * 0.9999);
   };
-  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const placeOf = (width) => ({
     width, narrow: width < 560, ink: style('--ink'), faint: style('--faint'), line: style('--line'),
     paper: style('--paper'), panel: style('--panel'), gap: style('--gap'),
     // Much stands out from the paper.
-    scale: style('--scheme') === 'dark' ? [...scale].reverse() : scale,
+    scale: isDark() ? [...palette.loads].reverse() : palette.loads,
   });
   const base = (place) => ({
     animation: false,
@@ -182,13 +181,18 @@
     data.rows.forEach((_, row) => part.values[row].forEach((value, column) => {
       if (value !== null) cells.push([column, row, value]);
     }));
+    // Frames of stragglers lie on top.
+    const slow = new Set(data.slow.map((one) => `${one[1]} ${one[0]}`));
+    const isSlow = (cell) => slow.has(`${cell[0]} ${cell[1]}`);
+    cells.sort((a, b) => isSlow(a) - isSlow(b));
     const values = cells.map((cell) => cell[2]);
     const low = Math.min(...values);
     const high = Math.max(...values);
     const text = ([column, row, value]) =>
       `${data.rows[row]}, rank ${data.first[row][column]}` +
       (data.together > 1 ? ` and up to ${data.together - 1} after it` : '') +
-      `: ${part.name} ${seconds(value)}`;
+      `: ${part.name} ${seconds(value)}` + data.slow.filter((one) => one[0] === row && one[1] === column)
+        .map((one) => `, rank ${one[2]} ${significant(one[3])} times slower`).join('');
     return {
       canvas: true,
       height: 130 + Math.max(22 * data.rows.length, 44),
@@ -209,7 +213,8 @@
           itemHeight: 140, inRange: {color: place.scale}, textStyle: {color: place.ink},
           text: [seconds(high), seconds(low)],
         },
-        series: [{type: 'heatmap', data: cells, itemStyle: {borderColor: place.paper,
+        series: [{type: 'heatmap', data: cells.map((cell) => isSlow(cell)
+          ? {value: cell, itemStyle: {borderColor: colourOf('fault'), borderWidth: 3}} : cell), itemStyle: {borderColor: place.paper,
           borderWidth: data.columns > 64 ? 0.5 : 1}, emphasis: {itemStyle: {borderColor: place.ink, borderWidth: 2}}}],
       },
       items: cells.map((cell, index) => ({series: 0, index, text: text(cell)})),
@@ -255,6 +260,8 @@
     });
     const order = items.map((_, i) => i).filter((i) => items[i][3] < 2).sort((a, b) =>
       items[a][0] - items[b][0] || items[a][1] - items[b][1]);
+    const fills = data.parts.map((part, i) => axisOf(part)
+      ? stripes(colourOf(part, i), place.paper) : colourOf(part, i));
     const draw = (params, api) => {
       const row = api.value(0);
       const begin = api.coord([api.value(1), row]);
@@ -268,7 +275,7 @@
       const paint = {};
       if (kind === 0) paint.fill = colourOf(data.phases[which], which);
       if (kind === 1) {
-        paint.fill = data.parts[which] === 'bubble' ? place.gap : colourOf(data.parts[which], which);
+        paint.fill = fills[which];
         box.y = top + height * 0.15;
         box.height = height * 0.2;
       }
@@ -289,7 +296,7 @@
       // Its name, where there is room.
       if (kind === 0 && shape.width > 26) {
         children[0].textContent = {type: 'text', style: {text: texts[params.dataIndex][0],
-          fill: '#000', stroke: 'rgba(255,255,255,0.75)', lineWidth: 2, fontSize: 11, width: shape.width - 4, overflow: 'truncate'}};
+          fill: place.ink, stroke: place.paper, lineWidth: 2.5, fontSize: 11, width: shape.width - 4, overflow: 'truncate'}};
         children[0].textConfig = {position: 'inside'};
       }
       return {type: 'group', children};
@@ -297,7 +304,7 @@
     // A legend that only says what the colours are.
     const phases = data.phases.map((name, i) => [name, colourOf(name, i)]);
     const parts = [...new Set(data.ranks.flatMap((rank) => rank.gaps.map((gap) => gap[3])))]
-      .map((i) => [data.parts[i], data.parts[i] === 'bubble' ? place.gap : colourOf(data.parts[i], i)]);
+      .map((i) => [data.parts[i], colourOf(data.parts[i], i), !!axisOf(data.parts[i])]);
     const lanes = axes.map((name, i) => [`moves ${name}`, colourOf(name, i)]);
     return {
       canvas: true, zooms: true,
@@ -430,7 +437,7 @@
 
   // ---- the cluster ----
 
-  const cluster = (data, place) => {
+  const cluster = (data, place, state) => {
     const gap = 0.8;
     let y = 0;
     const rows = data.rows.map((row) => {
@@ -442,22 +449,46 @@
     rows.forEach((row, r) => row.cells.forEach((cell, i) => {
       cells.push([cell[0], row.top + cell[1], cell[3], r, i]);
     }));
-    const high = Math.max(...cells.map((cell) => cell[2]), 1e-9);
+    // Colours go from the least load to the most, of all nodes or of a kind.
+    const range = (list) => [Math.min(...list), Math.max(...list)];
+    const whole = range(cells.map((cell) => cell[2]));
+    const ofKind = rows.map((row) => range(row.cells.map((cell) => cell[3])));
+    if (state.own === undefined) {
+      state.own = ofKind.some(([low, high]) => high > 0 && high - low > 0.02 * high);
+    }
+    const stop = (load, [low, high]) => place.scale[high > low ? Math.min(place.scale.length - 1,
+      Math.max(0, Math.floor((load - low) / (high - low) * place.scale.length))) :
+      Math.floor(place.scale.length / 2)];
+    const rangeText = ([low, high]) => percent(low) === percent(high) ? percent(high)
+      : `${percent(low)} to ${percent(high)}`;
+    const faulty = (capacity) => capacity > 0 ? `has ${percent(capacity)} of its bandwidth` : 'is down';
+    const signs = (r, i) => [
+      ...data.slow.filter((one) => one[0] === r && one[1] === i)
+        .map((one) => `rank ${one[2]}: ${significant(one[3])} times slower`),
+      ...data.faults.filter((one) => (one[0] === r && one[1] === i) || (one[2] === r && one[3] === i))
+        .map((one) => `${one[4]} ${faulty(one[5])}`)];
     const text = (cell) => {
       const row = rows[cell[3]];
       const name = row.cells[cell[4]][2];
       return [row.together > 1 ? `${name} and up to ${row.together - 1} after it` : name,
-              `busiest link: ${percent(cell[2])}`];
+              `busiest link: ${percent(cell[2])}`, ...signs(cell[3], cell[4])];
     };
-    const stop = (load) => place.scale[Math.min(scale.length - 1, Math.floor(load / high * scale.length))];
+    const frames = [...new Set(data.slow.map((one) => `${one[0]} ${one[1]}`))]
+      .map((at) => at.split(' ').map(Number));
     const centre = (r, i) => [rows[r].cells[i][0], rows[r].top + rows[r].cells[i][1]];
-    const joins = data.joins.map((join) => [...centre(join[0], join[1]), ...centre(join[2], join[3]), join[4]]);
+    const ends = (join) => [...centre(join[0], join[1]), ...centre(join[2], join[3]), join[4], join[5]];
+    const joins = data.joins.map(ends);
+    const faults = data.faults.map(ends);
     const lines = y;
     const pitch = Math.max(3, Math.min(22, (place.width - 40) / data.columns));
     const tall = Math.max(9, Math.min(pitch, 13));
     return {
       canvas: true,
       height: Math.round(70 + Math.max(lines * tall, 60)),
+      choices: [{label: 'Colours', names: ['from least to most of all', 'from least to most of a kind'],
+                 chosen: state.own ? 1 : 0, choose: (i) => { state.own = i === 1; }}],
+      key: [...(faults.length ? [['link down or slow', colourOf('fault'), true]] : []),
+            ...(frames.length ? [['straggler', colourOf('fault')]] : [])],
       option: {
         ...base(place),
         grid: {left: 16, right: 16, top: 6, bottom: 56},
@@ -465,9 +496,10 @@
         xAxis: {type: 'value', min: -1, max: data.columns, show: false},
         yAxis: {type: 'value', min: -0.5, max: lines, inverse: true, show: false},
         visualMap: {
-          min: 0, max: high, dimension: 2, seriesIndex: 1, orient: 'horizontal', left: 'center',
+          min: 0, max: 1, show: true, seriesIndex: [], orient: 'horizontal', left: 'center',
           bottom: 0, itemWidth: 12, itemHeight: 140, inRange: {color: place.scale},
-          textStyle: {color: place.ink}, text: [percent(high), '0 %'], calculable: false,
+          textStyle: {color: place.ink}, calculable: false,
+          text: state.own ? ['most of its kind', 'least'] : [percent(whole[1]), percent(whole[0])],
         },
         series: [{
           type: 'custom', silent: true, data: joins, z: 1,
@@ -475,7 +507,7 @@
             const from = api.coord([api.value(0), api.value(1)]);
             const to = api.coord([api.value(2), api.value(3)]);
             return {type: 'line', shape: {x1: from[0], y1: from[1], x2: to[0], y2: to[1]},
-                    style: {stroke: stop(api.value(4)), lineWidth: 1, opacity: 0.55}};
+                    style: {stroke: stop(api.value(4), whole), lineWidth: 1, opacity: 0.55}};
           },
         }, {
           type: 'custom', data: cells, z: 2, encode: {x: 0, y: 1},
@@ -484,7 +516,8 @@
             const [w, h] = api.size([0.86, 0.86]);
             const wide = Math.max(2, Math.min(w, 44));
             return {type: 'rect', shape: {x: x - wide / 2, y: yy - h / 2, width: wide, height: h},
-                    style: {fill: api.visual('color'), stroke: place.faint, lineWidth: 0.4}};
+                    style: {fill: stop(api.value(2), state.own ? ofKind[api.value(3)] : whole),
+                            stroke: place.faint, lineWidth: 0.4}};
           },
         }, {
           type: 'custom', silent: true, z: 3, data: rows.map((row) => [-0.5, row.top - 0.95]),
@@ -492,7 +525,25 @@
             const [x, yy] = api.coord([api.value(0), api.value(1)]);
             const row = rows[params.dataIndex];
             return {type: 'text', x, y: yy, style: {fill: place.ink, fontSize: 11, textVerticalAlign: 'middle',
-              text: `${row.kind} (${significant(row.count)})`, stroke: place.paper, lineWidth: 3}};
+              text: `${row.kind} (${significant(row.count)}): ${rangeText(ofKind[params.dataIndex])}`,
+              stroke: place.paper, lineWidth: 3}};
+          },
+        }, {
+          type: 'custom', silent: true, data: faults, z: 4,
+          renderItem: (params, api) => {
+            const from = api.coord([api.value(0), api.value(1)]);
+            const to = api.coord([api.value(2), api.value(3)]);
+            return {type: 'line', shape: {x1: from[0], y1: from[1], x2: to[0], y2: to[1]},
+                    style: {stroke: colourOf('fault'), lineWidth: 2.5, lineDash: [5, 3]}};
+          },
+        }, {
+          type: 'custom', silent: true, z: 5, data: frames.map(([r, i]) => centre(r, i)),
+          renderItem: (params, api) => {
+            const [x, yy] = api.coord([api.value(0), api.value(1)]);
+            const [w, h] = api.size([1, 1]);
+            const wide = Math.max(4, Math.min(w, 46));
+            return {type: 'rect', shape: {x: x - wide / 2, y: yy - h / 2, width: wide, height: h},
+                    style: {fill: 'none', stroke: colourOf('fault'), lineWidth: 2.5}};
           },
         }],
       },
@@ -538,7 +589,7 @@
                             axisLabel: {formatter: (v) => rate(v, 'FLOP/s')}}),
         series: [...types.map((type, i) => ({
           name: `kernels in ${type}`, type: 'scatter', symbol: symbols[i % symbols.length],
-          itemStyle: {color: cycle[i % cycle.length], opacity: 0.75, borderColor: place.ink, borderWidth: 0.5},
+          itemStyle: {color: seriesColour(i), opacity: 0.75, borderColor: place.ink, borderWidth: 0.5},
           data: points.filter((p) => p.type === type).map((p) => ({
             value: [p.x, p.y], kernel: p,
             symbolSize: 6 + (place.narrow ? 16 : 34) * Math.sqrt(p.share)})),
@@ -553,9 +604,9 @@
 
   const tornado = (data, place) => {
     const rows = data.rows;
-    const series = (name, key, colour) => ({
+    const bars = (name, key) => ({
       name, type: 'bar', stack: 'all', barMaxWidth: 20, data: rows.map((row) => row[key]),
-      itemStyle: {color: colour},
+      itemStyle: {color: colourOf(key)},
     });
     const most = Math.max(...rows.flatMap((row) => [Math.abs(row.less), Math.abs(row.more)]), 1e-4) * 1.1;
     return {
@@ -572,7 +623,7 @@
           showMinLabel: false, showMaxLabel: false, formatter: (v) => (v > 0 ? '+' : '') + significant(Math.round(v * 1e4) / 100) + ' %'}}),
         yAxis: axis(place, {type: 'category', inverse: true, data: rows.map((row) => row.name),
                             axisLabel: {width: place.narrow ? 128 : 200, overflow: 'truncate'}}),
-        series: [series('10 % less', 'less', vermillion), series('10 % more', 'more', blue)],
+        series: [bars('10 % less', 'less'), bars('10 % more', 'more')],
       },
       items: rows.map((row, index) => ({series: 0, index,
         text: `${row.name}: with 10 % less ${signed(row.less)}, with 10 % more ${signed(row.more)}`})),
@@ -597,7 +648,7 @@
         yAxis: axis(place, {type: 'category', inverse: true, data: rows.map((row) => row.name),
                             axisLabel: {width: place.narrow ? 128 : 200, overflow: 'truncate'}}),
         series: [{type: 'bar', barMaxWidth: 20, data: rows.map((row) => ({
-          value: row.value, itemStyle: {color: row.value > 0 ? vermillion : blue}}))}],
+          value: row.value, itemStyle: {color: colourOf(row.value > 0 ? 'less' : 'more')}}))}],
       },
       items: rows.map((row, index) => ({series: 0, index, text: text(row)})),
     };
@@ -606,7 +657,8 @@
   // ---- points ----
 
   // {x: {name, unit, log}, y: likewise, same: true where both are the same quantity,
-  //  series: [{name, joined, straight: joined without steps, points: [{x, y, lines: [text], command}]}]}
+  //  series: [{name, colour: its number, joined, straight: joined without steps,
+  //            points: [{x, y, lines: [text], command}]}]}
   const points = (data, place) => {
     const showX = shows[data.x.unit];
     const showY = shows[data.y.unit];
@@ -632,8 +684,8 @@
     const marks = data.series.map((one, i) => ({
       name: one.name, type: one.joined ? 'line' : 'scatter', step: one.joined && !one.straight ? 'end' : undefined,
       symbol: symbols[i % symbols.length], symbolSize: one.joined ? 11 : 9, showSymbol: true,
-      itemStyle: {color: cycle[i % cycle.length], opacity: 0.85, borderColor: place.ink, borderWidth: 0.5},
-      lineStyle: {color: cycle[i % cycle.length], width: 1.5, type: dashes[i % dashes.length]},
+      itemStyle: {color: seriesColour(one.colour ?? i), opacity: 0.85, borderColor: place.ink, borderWidth: 0.5},
+      lineStyle: {color: seriesColour(one.colour ?? i), width: 1.5, type: dashes[i % dashes.length]},
       data: one.points.map((p) => ({value: [p.x, p.y], point: p})),
     }));
     const diagonal = {
@@ -756,13 +808,14 @@
         button.addEventListener('click', () => zoom(one, factor, 0));
       }
     }
-    for (const [name, colour] of entries) {
+    for (const [name, colour, striped] of entries) {
       const entry = element('span', undefined, one.controls);
       const box = element('span', undefined, entry);
       box.setAttribute('aria-hidden', 'true');
       box.style.cssText = 'display:inline-block;width:0.8em;height:0.8em;margin-right:0.3em;' +
         'border:1px solid var(--faint)';
-      box.style.background = colour;
+      box.style.background = striped ?
+        `repeating-linear-gradient(135deg, ${colour} 0 2px, transparent 2px 4px)` : colour;
       element('span', name, entry);
     }
     one.element.before(one.controls);

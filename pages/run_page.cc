@@ -105,8 +105,52 @@ class RunPage {
                        shown(*known.median, fields.path_of(median)).text);
   }
 
+  // "8,030,261,248" as "8.03 billion".
+  static Shown shown_count(double count) {
+    constexpr double kBillion = 1e9;
+    constexpr double kMillion = 1e6;
+    const bool is_large = count >= kBillion;
+    return {fmt::format("{} {}", shown_number(count / (is_large ? kBillion : kMillion)).text,
+                        is_large ? "billion" : "million"),
+            fmt::format("{:.0f}", count)};
+  }
+
+  // What was simulated, for those who see nothing else of the page.
+  void head() {
+    if (!fields_.has("experiment") || !drawings_.contains("parameters")) return;
+    const JsonFields experiment = fields_.object("experiment");
+    const JsonFields plan = experiment.object("plan");
+    const auto name_of_part = [&](const char* part) {
+      const bool named = experiment.has(part) && experiment.object(part).has("name");
+      return named ? experiment.object(part).text("name") : std::string();
+    };
+    const double parameters = drawings_["parameters"].get<double>();
+    const double active = drawings_["active_parameters"].get<double>();
+    std::vector<PageFact> facts = {
+        {"chips",
+         {fmt::format("{} x {}", shown_number(fields_.number("chips")).text,
+                      drawings_["chip"].get<std::string>())},
+         name_of_part("cluster")},
+        {"parameters", shown_count(parameters),
+         name_of_part("model") + (active < parameters
+                                      ? fmt::format("; a token uses {}", shown_count(active).text)
+                                      : "")}};
+    if (const auto batch = plan.number_if_given("global_batch")) {
+      facts.push_back(
+          {"batch", shown_number(*batch, "experiment.plan.global_batch"),
+           fmt::format("sequences; micro-batches of {}",
+                       shown_number(plan.number_if_given("microbatch").value_or(1)).text)});
+    }
+    if (const auto sequence = plan.number_if_given("sequence")) {
+      facts.push_back({"sequence", shown_number(*sequence, "experiment.plan.sequence"),
+                       "tokens, computed in " + (plan.has("dtype") ? plan.text("dtype") : "bf16")});
+    }
+    page_.facts(facts);
+  }
+
   void answer() {
     page_.section("answer", "The answer");
+    head();
     const JsonFields memory = fields_.object("memory");
     const bool fits = memory.truth("fits");
     std::vector<PageFact> facts;
@@ -425,8 +469,11 @@ class RunPage {
     }
     page_.figure({.id = "cluster",
                   .kind = "cluster",
-                  .caption = "The cluster. A node has the colour of its busiest link, by its "
-                             "utilization over the whole step.",
+                  .caption =
+                      "The cluster. A node has the colour of its busiest link, by its "
+                      "utilization over the whole step, from the least to the most of all "
+                      "nodes or of those of its kind. Dashed lines are links that are down or "
+                      "slow; frames are the chips of stragglers.",
                   .description = "A drawing of the nodes of the cluster, coloured by load. The "
                                  "tables have the kinds of links and the busiest links.",
                   .data = drawings_.value("cluster", Json::object())});

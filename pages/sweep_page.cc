@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <compare>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -20,7 +22,7 @@ namespace {
 constexpr std::size_t kMostDrawn = 5000;   // points of a figure
 constexpr std::size_t kMostListed = 1000;  // rows of the table
 constexpr std::size_t kOpenTable = 40;     // longer ones are folded
-constexpr std::size_t kMostCurves = 12;
+constexpr std::size_t kMostCurves = 24;
 
 // A point of the sweep that ran.
 struct SweptPoint {
@@ -159,24 +161,83 @@ class SweepPage {
     return value.unit == "s" ? "seconds" : value.unit == "B" ? "bytes" : "number";
   }
 
-  void axis_figure() {
-    const std::optional<std::size_t> x = numeric_path();
-    if (!x) return;
-    // By the values of the paths that don't go together with it.
-    std::map<std::vector<std::string>, Json> curves;
-    std::vector<std::size_t> other_paths;
-    for (std::size_t i = 0; i < paths_.size(); ++i) {
-      if (i != *x && !follows(i, *x)) other_paths.push_back(i);
+  // What `x=`, `y=` or `series=` of --plot asked for; "" if nothing.
+  std::string asked_of_plot(std::string_view key) const {
+    if (!fields_.has("plot")) return "";
+    const JsonFields plot = fields_.object("plot");
+    return plot.has(key) ? plot.text(key) : "";
+  }
+
+  std::optional<std::size_t> place_of_path(const std::string& path) const {
+    const auto found = std::ranges::find(paths_, path);
+    if (found == paths_.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - paths_.begin());
+  }
+
+  // What is drawn over x.
+  struct Measure {
+    std::string key;
+    std::string name;
+    std::string_view unit;
+  };
+  Measure measure() const {
+    const std::string asked = asked_of_plot("y");
+    const std::string key = asked.empty() ? "step_time_s" : asked;
+    if (key.ends_with("_per_s") || key.ends_with("_per_chip")) {
+      return {key, words_of_key(key), "number"};
     }
-    std::vector<std::size_t> order(std::min(ran_.size(), kMostDrawn));
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    if (key.ends_with("_s")) return {key, words_of_key(key.substr(0, key.size() - 2)), "seconds"};
+    if (key.ends_with("_bytes")) {
+      return {key, words_of_key(key.substr(0, key.size() - 6)), "bytes"};
+    }
+    return {key, words_of_key(key), key.ends_with("_utilization") ? "percent" : "number"};
+  }
+
+  std::string value_text(const SweptPoint& point, std::size_t path) const {
+    return fmt::format("{} {}", short_path(path), point.values[path]);
+  }
+
+  // A curve has one value of every path but x. Its colour is that of its series.
+  struct Curve {
+    std::string series;
+    std::string rest;
+    auto operator<=>(const Curve&) const = default;
+
+    std::string name(const std::string& otherwise) const {
+      const std::string both = series + (series.empty() || rest.empty() ? "" : ", ") + rest;
+      return both.empty() ? otherwise : both;
+    }
+  };
+  Curve curve_of(const SweptPoint& point, std::size_t x, std::optional<std::size_t> series) const {
+    Curve curve;
+    for (std::size_t i = 0; i < paths_.size(); ++i) {
+      if (i == x || follows(i, x)) continue;
+      if (i == series) {
+        curve.series = value_text(point, i);
+      } else {
+        curve.rest += (curve.rest.empty() ? "" : ", ") + value_text(point, i);
+      }
+    }
+    return curve;
+  }
+
+  void axis_figure() {
+    const std::string asked_x = asked_of_plot("x");
+    const std::optional<std::size_t> x = asked_x.empty() ? numeric_path() : place_of_path(asked_x);
+    if (!x || !plain_value_of(ran_.front().values[*x])) return;
+    const std::optional<std::size_t> series = place_of_path(asked_of_plot("series"));
+    const Measure y = measure();
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < std::min(ran_.size(), kMostDrawn); ++i) {
+      if (plain_value_of(ran_[i].values[*x]) && ran_[i].fields.has(y.key)) order.push_back(i);
+    }
+    if (order.empty()) return;
     const auto place = [&](std::size_t i) { return plain_value_of(ran_[i].values[*x])->number; };
     std::ranges::stable_sort(order, {}, place);
+    std::map<Curve, Json> curves;
     for (const std::size_t i : order) {
-      std::vector<std::string> others;
-      for (const std::size_t path : other_paths) others.push_back(ran_[i].values[path]);
-      const auto [curve, is_new] = curves.try_emplace(std::move(others), Json::array());
-      curve->second.push_back(drawn(ran_[i], place(i), ran_[i].step));
+      Json& points = curves.try_emplace(curve_of(ran_[i], *x, series), Json::array()).first->second;
+      points.push_back(drawn(ran_[i], place(i), ran_[i].fields.number(y.key)));
     }
     const PlainValue first = *plain_value_of(ran_.front().values[*x]);
     const double least = place(order.front());
@@ -184,32 +245,41 @@ class SweepPage {
     Json data = axes(paths_[*x] + (first.unit.empty() || unit_of(first) != "number"
                                        ? ""
                                        : fmt::format(" [{}]", first.unit)),
-                     unit_of(first), "step time", "seconds");
+                     unit_of(first), y.name, y.unit);
     if (least > 0 && most > 10 * least) data["x"]["log"] = true;
     const bool joined = curves.size() <= kMostCurves;
-    if (!joined) {
-      Json all = Json::array();
-      for (auto& [others, points] : curves) {
-        for (Json& point : points) all.push_back(std::move(point));
+    if (!joined) curves = by_series(std::move(curves));
+    std::map<std::string, std::size_t> colours;
+    for (auto& [curve, points] : curves) {
+      add_series(data, curve.name(y.name), joined, std::move(points));
+      if (series) {
+        data["series"].back()["colour"] =
+            colours.try_emplace(curve.series, colours.size()).first->second;
       }
-      curves.clear();
-      curves[{}] = std::move(all);
     }
-    for (auto& [others, points] : curves) {
-      std::string name;
-      for (std::size_t i = 0; i < others.size(); ++i) {
-        name +=
-            fmt::format("{}{} {}", name.empty() ? "" : ", ", short_path(other_paths[i]), others[i]);
-      }
-      add_series(data, name.empty() ? "step time" : name, joined, std::move(points));
-    }
-    page_.section("axis", "Step time over " + paths_[*x]);
+    page_.section("axis", fmt::format("{} over {}", capitalized(y.name), paths_[*x]));
     page_.figure({.id = "axis",
                   .kind = "points",
                   .caption = "Each point is one of the sweep." + cut(),
-                  .description = "Step times over the values of " + paths_[*x] +
-                                 "; the table of points has them.",
+                  .description = fmt::format("{} over the values of {}; the table of points has "
+                                             "those of each.",
+                                             capitalized(y.name), paths_[*x]),
                   .data = std::move(data)});
+  }
+
+  static std::string capitalized(std::string text) {
+    text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+    return text;
+  }
+
+  // Too many to follow: the points of a series together.
+  static std::map<Curve, Json> by_series(std::map<Curve, Json> curves) {
+    std::map<Curve, Json> joined;
+    for (auto& [curve, points] : curves) {
+      Json& all = joined.try_emplace({curve.series, ""}, Json::array()).first->second;
+      for (Json& point : points) all.push_back(std::move(point));
+    }
+    return joined;
   }
 
   void memory_figure() {

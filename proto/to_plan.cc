@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 
 #include "proto/read_fields.h"
@@ -42,6 +43,17 @@ file::Plan with_inference_keys(file::Plan plan, ProblemList& problems) {
   return plan;
 }
 
+// What is no schedule has no rules for these.
+void leave_to_schedule(ProblemList& problems) {
+  const auto is_of_schedule = [](const Problem& problem) {
+    return problem.field == path_of_key("schedule");
+  };
+  if (std::ranges::none_of(problems.all(), is_of_schedule)) return;
+  for (const char* key : {"chunks", "layout", "microbatch_group", "memory_limit"}) {
+    problems.mark_reported(path_of_key(key));
+  }
+}
+
 }  // namespace
 
 ParallelPlan to_plan(const file::Plan& message, ProblemList& problems) {
@@ -50,6 +62,7 @@ ParallelPlan to_plan(const file::Plan& message, ProblemList& problems) {
   for (const KeyGroup group : kKeyGroups) {
     read_fields(plan, fields_of(group), spec, std::string(name_of(group)) + ".", problems);
   }
+  leave_to_schedule(problems);
   spec.software = plan.software();
   check_part(plan.has_gradient_bytes(), plan.gradient_bytes(), spec.update.gradient_bytes,
              "gradient_bytes", plan, problems);

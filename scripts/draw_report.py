@@ -21,16 +21,16 @@ def drawn(text):
     height = 2 * MARGIN + LINE * (len(lines) + 1)
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" '
              f'viewBox="0 0 {width:.0f} {height}" role="img" aria-label="The report of a run">',
-             f'<rect width="{width:.0f}" height="{height}" rx="8" fill="#ffffff" stroke="#cccccc"/>',
+             f'<rect width="{width:.0f}" height="{height}" rx="8" fill="#ffffff" stroke="#d0d7de"/>',
              '<g font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="13" '
-             'fill="#222222" xml:space="preserve">']
+             'fill="#1b1f24" xml:space="preserve">']
     for row, line in enumerate(["$ stepsim " + " ".join(RUN), *lines]):
         y = MARGIN + LINE * row
         eighths = sum(BLOCKS.index(one) for one in line if one in BLOCKS[1:])
         if eighths:
             begin = next(i for i, one in enumerate(line) if one in BLOCKS[1:])
             parts.append(f'<rect x="{MARGIN + CHARACTER * begin:.1f}" y="{y + 3}" height="11" '
-                         f'width="{CHARACTER * eighths / 8:.1f}" fill="#4477aa"/>')
+                         f'width="{CHARACTER * eighths / 8:.1f}" fill="#548c60"/>')
         bold = ' font-weight="bold"' if line.startswith(HEADINGS) or row < 2 else ""
         clean = "".join(" " if one in BLOCKS else one for one in line)
         at = 0

@@ -120,7 +120,7 @@ FILES = {
     "analysis/studies": ["proto/load_experiment.h", "proto/catalog/measured_tables.h"],
     "workload": ["sim/collectives/byte_matrix.h"],
     "pages": ["proto/json_value.h"],
-    "pages/run": ["proto/json_value.h"],
+    "pages/run": ["proto/json_value.h", "workload/model_counts.h"],
     "import/nccl": ["analysis/accuracy/nccl_log.h"],  # one reader a format
 }
 # Headers with few users: simulate_experiment() alone lowers and simulates in a row.

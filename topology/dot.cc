@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/palette.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/small_letters.h"
 #include "sim/base/xml_text.h"
@@ -23,8 +24,13 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array<std::string_view, 6> kColors = {"#1f4e9c", "#d97a1d", "#2f8f4e",
-                                                     "#b03060", "#7a5cb0", "#6b6b6b"};
+constexpr std::size_t kMostColours = 6;  // of bandwidths
+constexpr double kTint = 0.9;            // of shapes: of the way to the paper
+
+// The fill of chips, switches, hosts and NICs.
+std::string fill_of(NodeKind kind) {
+  return mixed(series_colour(static_cast<std::size_t>(kind)).light, neutral("paper"), kTint);
+}
 
 constexpr std::uint32_t kMostInARow = 8;
 // More equal parts than this beside one another are not all drawn: only the first ones and the
@@ -129,11 +135,11 @@ class Drawing {
     text_ = "graph topology {\n";
     text_ += layout();
     text_ += fmt::format(
-        "  label=<{}>; labelloc=b; fontname=\"Helvetica\"; fontsize=14; newrank=true;\n"
-        "  node [fontname=\"Helvetica\", fontsize=9, style=filled, fillcolor=\"#eef3fb\", "
-        "color=\"#5a6b85\", margin=\"0.06,0.03\", height=0.25, width=0.3];\n"
+        "  label=<{0}>; labelloc=b; fontname=\"Helvetica\"; fontsize=14; newrank=true;\n"
+        "  node [fontname=\"Helvetica\", fontsize=9, style=filled, fillcolor=\"{1}\", "
+        "color=\"{2}\", margin=\"0.06,0.03\", height=0.25, width=0.3];\n"
         "  edge [fontname=\"Helvetica\", fontsize=8];\n",
-        legend());
+        legend(), fill_of(NodeKind::kChip), neutral("faint"));
     if (is_torus_) {
       for (std::size_t i = 0; i < shapes_.size(); ++i) add_shape(i, "  ", "");
     } else {
@@ -170,11 +176,41 @@ class Drawing {
     if (is_thinned_) return;
     const std::size_t chips = built_.places.chips.size();
     for (const Level& level : built_.places.levels) {
+      if (box_ * level.size == chips && level.size > 1) {
+        parts_in_box_ = parts_of_box(level.size);
+        box_ *= parts_in_box_;
+        return;
+      }
       box_ *= level.size;
       ++box_levels_;
       if (chips / box_ <= options_.most_boxes) return;
     }
   }
+
+  // One box would show nothing, so the last level is divided: by its smallest switches, if there
+  // are such, and evenly, if it can be. Returns how many of its parts a box has.
+  std::uint32_t parts_of_box(std::uint32_t size) const {
+    const std::uint32_t unit = std::max(1U, chips_of_smallest_switch() / box_);
+    const auto most = static_cast<std::uint32_t>(options_.most_boxes);
+    for (std::uint32_t parts = unit; 2 * parts <= size; parts += unit) {
+      if (size % parts == 0 && size / parts <= most) return parts;
+    }
+    return (size + most - 1) / most;
+  }
+
+  // Returns how many chips the smallest switch serves of those that serve several, not all; 1 if
+  // there is none.
+  std::uint32_t chips_of_smallest_switch() const {
+    const auto all = static_cast<std::uint32_t>(built_.places.chips.size());
+    std::uint32_t least = all;
+    for (const Reach& reach : reaches_) {
+      const std::uint32_t served = reach.last - reach.first + 1;
+      if (reach.hops > 0 && served > 1) least = std::min(least, served);
+    }
+    return least < all ? least : 1;
+  }
+
+  bool is_divided(std::size_t level) const { return parts_in_box_ > 1 && level == box_levels_; }
 
   bool is_collapsed() const { return box_ > 1; }
 
@@ -212,7 +248,8 @@ class Drawing {
   void elide() {
     const std::vector<Level>& levels = built_.places.levels;
     elided_.resize(levels.size());
-    for (std::size_t inner = box_levels_; !is_torus_ && inner < levels.size(); ++inner) {
+    const std::size_t first_level = box_levels_ + (parts_in_box_ > 1 ? 1 : 0);
+    for (std::size_t inner = first_level; !is_torus_ && inner < levels.size(); ++inner) {
       const std::uint32_t parts = levels[inner].size;
       const std::uint32_t most = inner == 0 ? kMostInARow : kMostParts;
       if (levels[inner].kind == LevelKind::kTorusAxis || parts <= most) continue;
@@ -253,6 +290,7 @@ class Drawing {
     return is_thinned_ && built_.places.levels[level].size > kThinPlaces;
   }
   int place_on_axis(std::uint32_t coordinate, std::size_t level) const {
+    if (is_divided(level)) return static_cast<int>(coordinate / parts_in_box_);
     if (!is_thinned(level) || coordinate < kFirstParts) return static_cast<int>(coordinate);
     const bool is_last = coordinate + 1 == built_.places.levels[level].size;
     return static_cast<int>(is_last ? kThinPlaces - 1 : kFirstParts);
@@ -276,10 +314,15 @@ class Drawing {
   // A box of a collapsed drawing.
   Slot box_of(const Reach& reach) const {
     const std::uint32_t number = reach.first / box_;
+    const std::uint32_t first = number * box_;
+    const auto chips = static_cast<std::uint32_t>(built_.places.chips.size());
+    const std::uint32_t last = std::min(first + box_, chips) - 1;
     return {.key = fmt::format("box {}", number),
             .is_several = true,
-            .label = group_name(box_levels_, number),
-            .reach = Reach{.first = number * box_, .last = number * box_ + box_ - 1}};
+            .label = parts_in_box_ == 1 ? group_name(box_levels_, number)
+                     : first == last    ? name_at(first)
+                                        : fmt::format("{} to {}", name_at(first), name_at(last)),
+            .reach = Reach{.first = first, .last = last}};
   }
 
   // All groups of a larger one that aren't drawn by themselves.
@@ -364,14 +407,15 @@ class Drawing {
     if (slot.is_several) ++shapes_[place->second].content[pattern_of(what.name)];
   }
 
+  const std::string& name_at(std::uint32_t chip) const {
+    return built_.fabric.node(built_.places.chips[chip]).name;
+  }
+
   // Returns the common part of the names of a group's chips. `inner`: number of levels inside the
   // group.
   std::string group_name(std::size_t inner, std::uint32_t number) const {
     std::uint32_t chips = 1;
     for (std::size_t level = 0; level < inner; ++level) chips *= built_.places.levels[level].size;
-    const auto name_at = [this](std::uint32_t chip) -> const std::string& {
-      return built_.fabric.node(built_.places.chips[chip]).name;
-    };
     const std::string& first = name_at(number * chips);
     const std::string& last = name_at(number * chips + chips - 1);
     const auto common =
@@ -405,7 +449,7 @@ class Drawing {
     for (const auto& [ends, line] : lines_) colors_.emplace(line.most, "");
     std::size_t next = 0;
     for (auto color = colors_.rbegin(); color != colors_.rend(); ++color) {
-      color->second = kColors[std::min(next++, kColors.size() - 1)];
+      color->second = series_colour(std::min(next++, kMostColours - 1)).light;
     }
   }
 
@@ -420,7 +464,7 @@ class Drawing {
     text += "<br/>";
     std::size_t named = 0;
     for (auto color = colors_.rbegin(); color != colors_.rend(); ++color) {
-      if (++named > kColors.size()) {
+      if (++named > kMostColours) {
         text += " and less";
         break;
       }
@@ -430,18 +474,18 @@ class Drawing {
     return text + " one way a link";
   }
 
-  static std::string_view form(NodeKind kind) {
+  static std::string form(NodeKind kind) {
     switch (kind) {
       case NodeKind::kChip:
         return "shape=box";
       case NodeKind::kSwitch:
-        return "shape=ellipse, fillcolor=\"#fdf3e3\"";
+        return fmt::format("shape=ellipse, fillcolor=\"{}\"", fill_of(kind));
       case NodeKind::kHost:
-        return "shape=hexagon, fillcolor=\"#e9f6ec\"";
+        return fmt::format("shape=hexagon, fillcolor=\"{}\"", fill_of(kind));
       case NodeKind::kNic:
         break;
     }
-    return "shape=diamond, fillcolor=\"#f3eefb\"";
+    return fmt::format("shape=diamond, fillcolor=\"{}\"", fill_of(kind));
   }
 
   // Returns whether the network is a single ring, which is drawn as a circle.
@@ -454,6 +498,10 @@ class Drawing {
   int axis_size(std::size_t axis) const {
     const std::size_t level = box_levels_ + axis;
     if (level >= built_.places.levels.size()) return 1;
+    if (is_divided(level)) {
+      const std::uint32_t size = built_.places.levels[level].size;
+      return static_cast<int>((size + parts_in_box_ - 1) / parts_in_box_);
+    }
     return is_thinned(level) ? static_cast<int>(kThinPlaces)
                              : static_cast<int>(built_.places.levels[level].size);
   }
@@ -536,8 +584,8 @@ class Drawing {
     if (framed) {
       text_ += fmt::format(
           "{}subgraph \"cluster {} {}\" {{ label=\"{}\"; fontsize=10; style=rounded; "
-          "color=\"#b9c4d6\";\n",
-          indent, inner, number, label_text(name));
+          "color=\"{}\";\n",
+          indent, inner, number, label_text(name), neutral("gap"));
     }
     const std::uint32_t parts = built_.places.levels[inner - 1].size;
     const std::uint32_t part_chips = chips / parts;
@@ -603,19 +651,20 @@ class Drawing {
     const double length = std::hypot(outside_x - x, outside_y - y);
     const double share = kStub / length;
     text_ += fmt::format(
-        "  s{0} [shape=plaintext, style=\"\", fontsize=7, fontcolor=\"#777777\", label=\"{1}\", "
+        "  s{0} [shape=plaintext, style=\"\", fontsize=7, fontcolor=\"{5}\", label=\"{1}\", "
         "width=0, height=0, margin=0, pos=\"{2:.2f},{3:.2f}!\"];\n"
-        "  n{4} -- s{0} [style=dashed, {5}];\n",
+        "  n{4} -- s{0} [style=dashed, {6}];\n",
         stubs_++, label_text(without_chip(shapes_[to].label)), x + share * (outside_x - x),
-        y + share * (outside_y - y), from, style);
+        y + share * (outside_y - y), from, neutral("faint"), style);
   }
 
   const BuiltTopology& built_;
   const DotOptions& options_;
   std::vector<Reach> reaches_;  // by node
   bool is_torus_ = false;
-  std::uint32_t box_ = 1;  // chips
-  std::size_t box_levels_ = 0;
+  std::uint32_t box_ = 1;           // chips
+  std::size_t box_levels_ = 0;      // whole levels in a box
+  std::uint32_t parts_in_box_ = 1;  // of the last level, which is divided; 1: it isn't
   bool is_thinned_ = false;
   std::vector<std::vector<bool>> elided_;  // by levels inside and number of the group
   std::vector<DrawnNode> shapes_;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "sim/base/palette.h"
 #include "traces/plot_svg.h"
 
 namespace stepsim {
@@ -19,11 +20,13 @@ constexpr double kRowStep = 17;
 constexpr double kCurveHeight = 500;
 
 // By RunPhase: training, detecting, restarting, waiting, saving, maintaining.
-constexpr std::array<std::string_view, kRunPhases> kPhaseColors = {"#009E73", "#D55E00", "#E69F00",
-                                                                   "#CC79A7", "#56B4E9", "#0072B2"};
+constexpr std::array<ColourRole, kRunPhases> kPhaseRoles = {
+    ColourRole::kProductive, ColourRole::kDetection,  ColourRole::kRestart,
+    ColourRole::kRepair,     ColourRole::kCheckpoint, ColourRole::kIdle};
 // By RunPart: productive, checkpoint, lost, restart, repair, degraded.
-constexpr std::array<std::string_view, kRunParts> kPartColors = {"#009E73", "#56B4E9", "#000000",
-                                                                 "#E69F00", "#CC79A7", "#8C6D31"};
+constexpr std::array<ColourRole, kRunParts> kPartRoles = {
+    ColourRole::kProductive, ColourRole::kCheckpoint, ColourRole::kLost,
+    ColourRole::kRestart,    ColourRole::kRepair,     ColourRole::kDegraded};
 
 std::string words_at(double x, double y, std::string_view text, std::string_view more = "") {
   std::string safe;
@@ -58,18 +61,18 @@ std::string span_boxes(const RunSpan& span, Ticks row, double top) {
     const double wide = kBand * static_cast<double>(end - begin) / width;
     const bool trains = span.phase == RunPhase::kTraining;
     text += box(x, top + kRowStep * static_cast<double>(number), std::max(wide, trains ? 0 : 0.7),
-                kRowHeight, kPhaseColors[static_cast<std::size_t>(span.phase)]);
+                kRowHeight, colour_of(kPhaseRoles[static_cast<std::size_t>(span.phase)]).light);
     begin = end;
   }
   return text;
 }
 
 template <class Name, std::size_t N>
-std::string color_legend(double y, const std::array<std::string_view, N>& colors) {
+std::string color_legend(double y, const std::array<ColourRole, N>& roles) {
   std::string text;
   for (std::size_t i = 0; i < N; ++i) {
     const double x = kEdge + 130 * static_cast<double>(i);
-    text += box(x, y - 9, 12, 10, colors[i]);
+    text += box(x, y - 9, 12, 10, colour_of(roles[i]).light);
     text += words_at(x + 17, y, name_of(static_cast<Name>(i)));
   }
   return text;
@@ -91,11 +94,12 @@ std::string run_rows(const GoodputOutcome& outcome, double& y) {
     }
   }
   for (Ticks i = 0; i < rows; ++i) {
-    text += words_at(kEdge - 8, y + kRowStep * static_cast<double>(i) + 11,
-                     fmt::format("{}", i * days), " text-anchor=\"end\" fill=\"#606060\"");
+    text +=
+        words_at(kEdge - 8, y + kRowStep * static_cast<double>(i) + 11, fmt::format("{}", i * days),
+                 fmt::format(" text-anchor=\"end\" fill=\"{}\"", neutral("faint")));
   }
   y += kRowStep * static_cast<double>(rows) + 14;
-  text += color_legend<RunPhase>(y, kPhaseColors);
+  text += color_legend<RunPhase>(y, kPhaseRoles);
   y += 44;
   return text;
 }
@@ -111,13 +115,13 @@ std::string parts_bar(const GoodputOutcome& outcome, double& y) {
   double x = kEdge;
   for (std::size_t i = 0; i < kRunParts; ++i) {
     const double width = kBand * std::max(0.0, result.parts_days[i]) / result.mean_days;
-    text += box(x, y, width, 22, kPartColors[i]);
+    text += box(x, y, width, 22, colour_of(kPartRoles[i]).light);
     x += width;
   }
   y += 44;
   for (std::size_t i = 0; i < kRunParts; ++i) {
     const double left = kEdge + 130 * static_cast<double>(i);
-    text += box(left, y - 9, 12, 10, kPartColors[i]);
+    text += box(left, y - 9, 12, 10, colour_of(kPartRoles[i]).light);
     text +=
         words_at(left + 17, y,
                  fmt::format("{} {:.2f}", name_of(static_cast<RunPart>(i)), result.parts_days[i]));
@@ -160,16 +164,16 @@ std::string goodput_svg(const GoodputOutcome& outcome) {
   std::string head = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 "
       "0 "
-      "{0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#202020\">\n"
-      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-      kPictureWidth + 40, y);
+      "{0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"12\" fill=\"{2}\">\n"
+      "<rect width=\"100%\" height=\"100%\" fill=\"{3}\"/>\n",
+      kPictureWidth + 40, y, neutral("ink"), neutral("paper"));
   const std::string name =
       outcome.experiment.empty() ? "Training with a given step" : outcome.experiment;
   head += words_at(kEdge, 26, name, " font-size=\"16\" font-weight=\"bold\"");
   head += words_at(kEdge, 44,
                    fmt::format("{} chips, {} spare nodes, failures: {}", outcome.trained.job.chips,
                                outcome.setup.spares, outcome.table.name),
-                   " fill=\"#606060\"");
+                   fmt::format(" fill=\"{}\"", neutral("faint")));
   return head + body + "</svg>\n";
 }
 

@@ -7,9 +7,11 @@
 #include <cmath>
 #include <initializer_list>
 #include <limits>
+#include <map>
 #include <string_view>
 #include <utility>
 
+#include "sim/base/palette.h"
 #include "sim/base/xml_text.h"
 
 namespace stepsim {
@@ -23,8 +25,7 @@ constexpr double kInnerHeight = 330;
 constexpr double kLegendLine = 19;
 constexpr double kSmallBar = 12;  // higher ones can be read off the axis
 constexpr double kInnerWidth = kWidth - kLeft - kRight;
-constexpr std::array<std::string_view, 8> kColors = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
-                                                     "#E69F00", "#56B4E9", "#000000", "#8C6D31"};
+constexpr double kMinorGrid = 0.7;  // of the way from a line to the paper
 
 bool has_prefixes(std::string_view unit) {
   return unit == "B" || unit == "s" || unit == "B/s" || unit == "FLOP" || unit == "FLOP/s";
@@ -151,22 +152,25 @@ std::string axis_title(const PlotAxis& axis) {
 
 std::string axes(const Plot& plot, const Scale& x, const Scale& y) {
   std::string text;
+  const std::string_view grid = neutral("line");
+  const std::string_view edge = neutral("faint");
+  const std::string minor = mixed(grid, neutral("paper"), kMinorGrid);
   for (const double tick : x.minor_ticks) {
-    text += line_between(x.at(tick), y.from, x.at(tick), y.to, "#f2f2f2");
+    text += line_between(x.at(tick), y.from, x.at(tick), y.to, minor);
   }
   for (const double tick : y.minor_ticks) {
-    text += line_between(x.from, y.at(tick), x.to, y.at(tick), "#f2f2f2");
+    text += line_between(x.from, y.at(tick), x.to, y.at(tick), minor);
   }
   for (const double tick : x.ticks) {
-    text += line_between(x.at(tick), y.from + 4, x.at(tick), y.to, "#d9d9d9");
+    text += line_between(x.at(tick), y.from + 4, x.at(tick), y.to, grid);
     text += text_at(x.at(tick), y.from + 19, "middle", tick_text(tick, plot.x.unit));
   }
   for (const double tick : y.ticks) {
-    text += line_between(x.from - 4, y.at(tick), x.to, y.at(tick), "#d9d9d9");
+    text += line_between(x.from - 4, y.at(tick), x.to, y.at(tick), grid);
     text += text_at(x.from - 8, y.at(tick) + 4, "end", tick_text(tick, plot.y.unit));
   }
-  text += line_between(x.from, y.from, x.to, y.from, "#404040");
-  text += line_between(x.from, y.from, x.from, y.to, "#404040");
+  text += line_between(x.from, y.from, x.to, y.from, edge);
+  text += line_between(x.from, y.from, x.from, y.to, edge);
   text += text_at((x.from + x.to) / 2, y.from + 40, "middle", axis_title(plot.x));
   // The axis label stands beside the longest label of a tick, at 6.6 pixels per letter.
   std::size_t letters = 0;
@@ -180,11 +184,25 @@ std::string axes(const Plot& plot, const Scale& x, const Scale& y) {
   return text;
 }
 
-// Each colour has a shape, so that points in one place can be distinguished, in grey too.
-std::string marker(double x, double y, std::string_view color) {
-  const auto shape = static_cast<std::size_t>(std::ranges::find(kColors, color) - kColors.begin());
+// How a curve is drawn: the number of its colour, and how many others before it have that colour.
+struct CurveStyle {
+  std::size_t color = 0;
+  std::size_t round = 0;
+
+  std::string_view stroke() const { return series_colour(color).light; }
+  std::string_view dashes() const {
+    constexpr std::array<std::string_view, 4> kDashes = {"", " stroke-dasharray=\"8 3\"",
+                                                         " stroke-dasharray=\"2 3\"",
+                                                         " stroke-dasharray=\"9 3 2 3\""};
+    return kDashes[round % kDashes.size()];
+  }
+};
+
+// Each colour has a shape, another one the second time, so that points in one place can be
+// distinguished, in grey too.
+std::string marker(double x, double y, const CurveStyle& curve) {
   const std::string style =
-      fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n", color);
+      fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n", curve.stroke());
   const auto polygon = [&](std::initializer_list<std::pair<double, double>> corners) {
     std::string points;
     for (const auto& [right, down] : corners) {
@@ -192,7 +210,7 @@ std::string marker(double x, double y, std::string_view color) {
     }
     return fmt::format("<polygon points=\"{}\" {}", points, style);
   };
-  switch (shape % 4) {
+  switch ((curve.color + curve.round) % 4) {
     case 1:
       return polygon({{-4, -4}, {4, -4}, {4, 4}, {-4, 4}});
     case 2:
@@ -225,7 +243,7 @@ std::string bars_of(const PlotCurve& curve, const Scale& x, const Scale& y, std:
 }
 
 std::string curve_text(const PlotCurve& curve, const Scale& x, const Scale& y,
-                       std::string_view color) {
+                       const CurveStyle& style) {
   std::string path;
   std::string markers;
   bool draws = false;
@@ -236,19 +254,21 @@ std::string curve_text(const PlotCurve& curve, const Scale& x, const Scale& y,
     }
     path += fmt::format("{}{:.1f},{:.1f} ", draws ? "L" : "M", x.at(point.x), y.at(point.y));
     draws = true;
-    markers += marker(x.at(point.x), y.at(point.y), color);
+    markers += marker(x.at(point.x), y.at(point.y), style);
   }
   std::string text;
   if (curve.mark != PlotMark::kPoints) {
-    text += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n", path,
-                        color);
+    text += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"{}/>\n", path,
+                        style.stroke(), style.dashes());
   }
   return curve.mark == PlotMark::kLine ? text : text + markers;
 }
 
-// Curves whose labels are equal up to a colon share a colour.
-std::vector<std::string_view> colors_of(const Plot& plot) {
-  std::vector<std::string_view> colors;
+// Curves whose labels are equal up to a colon share a colour. Joined points of one colour differ by
+// their dashes and shapes.
+std::vector<CurveStyle> styles_of(const Plot& plot) {
+  std::vector<CurveStyle> styles;
+  std::map<std::size_t, std::size_t> joined;  // by colour
   std::vector<std::string> names;
   for (const PlotCurve& curve : plot.curves) {
     const std::size_t colon = curve.label.find(':');
@@ -257,9 +277,11 @@ std::vector<std::string_view> colors_of(const Plot& plot) {
     const auto found = std::ranges::find(names, name);
     const auto index = static_cast<std::size_t>(found - names.begin());
     if (found == names.end()) names.push_back(name);
-    colors.push_back(kColors[index % kColors.size()]);
+    const std::size_t color = index % kSeriesColours;
+    const bool is_joined = curve.mark == PlotMark::kLineAndPoints;
+    styles.push_back({color, is_joined ? joined[color]++ : 0});
   }
-  return colors;
+  return styles;
 }
 
 // Two columns of labels that fit in half the width, at 6.6 pixels per letter.
@@ -275,7 +297,7 @@ std::size_t legend_rows(const Plot& plot) {
   return (plot.curves.size() + columns - 1) / columns;
 }
 
-std::string legend(const Plot& plot, const std::vector<std::string_view>& colors) {
+std::string legend(const Plot& plot, const std::vector<CurveStyle>& styles) {
   std::string text;
   const std::size_t rows = legend_rows(plot);
   for (std::size_t i = 0; i < plot.curves.size(); ++i) {
@@ -285,15 +307,15 @@ std::string legend(const Plot& plot, const std::vector<std::string_view>& colors
     if (curve.mark == PlotMark::kBars) {
       text +=
           fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"26\" height=\"10\" fill=\"{}\"/>\n",
-                      x, y - 9, colors[i]);
+                      x, y - 9, styles[i].stroke());
     } else if (curve.mark != PlotMark::kPoints) {
       text += fmt::format(
           "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" "
-          "stroke-width=\"2\"/>\n",
-          x, y - 4, x + 26, y - 4, colors[i]);
+          "stroke-width=\"2\"{}/>\n",
+          x, y - 4, x + 26, y - 4, styles[i].stroke(), styles[i].dashes());
     }
     if (curve.mark == PlotMark::kPoints || curve.mark == PlotMark::kLineAndPoints) {
-      text += marker(x + 13, y - 4, colors[i]);
+      text += marker(x + 13, y - 4, styles[i]);
     }
     text += text_at(x + 34, y, "start", curve.label);
   }
@@ -310,9 +332,9 @@ std::string notes_of(const Plot& plot, const Scale& x, const Scale& y) {
     const double at = std::clamp(x.at(note.x), x.from, x.to);
     if (at > x.from + 1) {
       text += fmt::format(
-          "<line x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\" stroke=\"#808080\" "
+          "<line x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\" stroke=\"{3}\" "
           "stroke-dasharray=\"4 3\"/>\n",
-          at, y.from, y.to);
+          at, y.from, y.to, neutral("faint"));
     }
     std::size_t row = 0;
     while (row + 1 < kRows && ends[row] > at) ++row;
@@ -320,7 +342,8 @@ std::string notes_of(const Plot& plot, const Scale& x, const Scale& y) {
     ends[row] = at + width;
     const bool has_room = at + width <= x.to;
     text += text_at(has_room ? at + 4 : at - 4, y.to + 13 + 13 * static_cast<double>(row),
-                    has_room ? "start" : "end", note.label, " fill=\"#606060\" font-size=\"11\"");
+                    has_room ? "start" : "end", note.label,
+                    fmt::format(" fill=\"{}\" font-size=\"11\"", neutral("faint")));
   }
   return text;
 }
@@ -328,11 +351,11 @@ std::string notes_of(const Plot& plot, const Scale& x, const Scale& y) {
 std::string opening(double height, const std::string& title, const std::string& subtitle) {
   std::string text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 "
-      "0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#202020\">\n"
-      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-      kWidth, height);
+      "0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"12\" fill=\"{2}\">\n"
+      "<rect width=\"100%\" height=\"100%\" fill=\"{3}\"/>\n",
+      kWidth, height, neutral("ink"), neutral("paper"));
   text += text_at(kLeft, 26, "start", title, " font-size=\"16\" font-weight=\"bold\"");
-  text += text_at(kLeft, 46, "start", subtitle, " fill=\"#606060\"");
+  text += text_at(kLeft, 46, "start", subtitle, fmt::format(" fill=\"{}\"", neutral("faint")));
   return text;
 }
 
@@ -347,7 +370,7 @@ std::string bar_between(double from, double to, double y, double height, std::st
 std::string plot_svg(const Plot& plot) {
   const Scale x = make_scale(plot, true);
   const Scale y = make_scale(plot, false);
-  const std::vector<std::string_view> colors = colors_of(plot);
+  const std::vector<CurveStyle> styles = styles_of(plot);
   const double height =
       kTop + kInnerHeight + 66 + kLegendLine * static_cast<double>(legend_rows(plot));
   std::string text = opening(height, plot.title, plot.subtitle);
@@ -358,10 +381,10 @@ std::string plot_svg(const Plot& plot) {
   std::size_t bar = 0;
   for (std::size_t i = 0; i < plot.curves.size(); ++i) {
     const PlotCurve& curve = plot.curves[i];
-    text += is_bars(curve) ? bars_of(curve, x, y, colors[i], plot.y.unit, bar++, bars)
-                           : curve_text(curve, x, y, colors[i]);
+    text += is_bars(curve) ? bars_of(curve, x, y, styles[i].stroke(), plot.y.unit, bar++, bars)
+                           : curve_text(curve, x, y, styles[i]);
   }
-  return text + legend(plot, colors) + "</svg>\n";
+  return text + legend(plot, styles) + "</svg>\n";
 }
 
 std::string tornado_svg(const Tornado& tornado) {
@@ -378,21 +401,23 @@ std::string tornado_svg(const Tornado& tornado) {
   const double bottom = kTop + kRow * static_cast<double>(tornado.rows.size());
   std::string text = opening(bottom + 96, tornado.title, tornado.subtitle);
   for (const double tick : x.ticks) {
-    text += line_between(x.at(tick), bottom + 4, x.at(tick), kTop, "#d9d9d9");
+    text += line_between(x.at(tick), bottom + 4, x.at(tick), kTop, neutral("line"));
     text += text_at(x.at(tick), bottom + 19, "middle", tick_text(tick, tornado.x.unit));
   }
+  const std::string_view less = colour_of(ColourRole::kLess).light;
+  const std::string_view more = colour_of(ColourRole::kMore).light;
   double y = kTop + (kRow - kBar) / 2;
   for (const TornadoRow& row : tornado.rows) {
     text += text_at(kNames - 8, y + kBar - 4, "end", row.name);
-    text += bar_between(x.at(0), x.at(row.less), y, kBar, kColors[1]);
-    text += bar_between(x.at(0), x.at(row.more), y, kBar, kColors[0]);
+    text += bar_between(x.at(0), x.at(row.less), y, kBar, less);
+    text += bar_between(x.at(0), x.at(row.more), y, kBar, more);
     y += kRow;
   }
-  text += line_between(x.at(0), bottom, x.at(0), kTop, "#404040");
+  text += line_between(x.at(0), bottom, x.at(0), kTop, neutral("faint"));
   text += text_at((x.from + x.to) / 2, bottom + 40, "middle", axis_title(tornado.x));
-  text += bar_between(kNames, kNames + 26, bottom + 57, 10, kColors[1]);
+  text += bar_between(kNames, kNames + 26, bottom + 57, 10, less);
   text += text_at(kNames + 34, bottom + 66, "start", tornado.less);
-  text += bar_between(kNames, kNames + 26, bottom + 76, 10, kColors[0]);
+  text += bar_between(kNames, kNames + 26, bottom + 76, 10, more);
   text += text_at(kNames + 34, bottom + 85, "start", tornado.more);
   return text + "</svg>\n";
 }

@@ -23,25 +23,16 @@ constexpr double kLeastWidth = 760;  // of the drawing between its margins
 constexpr double kMostWidth = 3'000;
 constexpr double kWidthOfShortest = 14;  // wanted for the shortest slice
 
-struct KindColour {
-  std::string_view kind;
-  std::string_view full;
-  std::string_view pale;
-};
-// Okabe and Ito, as in reports (pages/page.js).
-constexpr std::array<KindColour, 7> kKindColours = {{{"forward", "#009E73", "#8fd3bf"},
-                                                     {"backward", "#0072B2", "#8cbfe0"},
-                                                     {"weight gradient", "#D55E00", "#eeb48c"},
-                                                     {"recompute", "#E69F00", "#f5d596"},
-                                                     {"forward and backward", "#56B4E9", "#b9dff5"},
-                                                     {"other compute", "#E3D33A", "#f2eba8"},
-                                                     {"waiting", "#c3c9cf", "#e3e6e9"}}};
+// The order of the legend.
+constexpr std::array<ColourRole, 9> kDrawnRoles = {
+    ColourRole::kForward,      ColourRole::kBackward,      ColourRole::kWeightGradient,
+    ColourRole::kRecompute,    ColourRole::kOptimizer,     ColourRole::kForwardAndBackward,
+    ColourRole::kOtherCompute, ColourRole::kSeveralPasses, ColourRole::kWaiting};
 
-std::string_view colour_of(const PlottedSlice& slice) {
-  for (const KindColour& one : kKindColours) {
-    if (one.kind == slice.kind) return slice.is_pale ? one.pale : one.full;
-  }
-  return "#8a8f98";
+std::string fill_of(const PlottedSlice& slice) {
+  constexpr double kPale = 0.55;
+  const std::string_view full = colour_of(slice.role).light;
+  return mixed(full, neutral("paper"), slice.is_pale ? kPale : 0);
 }
 
 // The step of an axis: 1, 2 or 5 times a power of ten, so that there are at most so many.
@@ -85,8 +76,8 @@ class TimelineDrawing {
     return fmt::format(
                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
                "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"12\">\n"
-               "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
-               wide, tall) +
+               "<rect width=\"100%\" height=\"100%\" fill=\"{2}\"/>\n",
+               wide, tall, neutral("paper")) +
            body_ + "</svg>\n";
   }
 
@@ -99,16 +90,16 @@ class TimelineDrawing {
   // Only the kinds that are drawn.
   double legend(double y) {
     double x = kMargin;
-    for (const KindColour& one : kKindColours) {
+    for (const ColourRole role : kDrawnRoles) {
       const bool is_drawn = std::ranges::any_of(plot_.ranks, [&](const PlottedRank& rank) {
-        return std::ranges::count(rank.slices, one.kind, &PlottedSlice::kind) > 0;
+        return std::ranges::count(rank.slices, role, &PlottedSlice::role) > 0;
       });
       if (!is_drawn) continue;
       body_ += fmt::format(
           "<rect x=\"{}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{}\"/><text x=\"{}\" "
           "y=\"{}\">{}</text>\n",
-          x, y, one.full, x + 17, y + 11, one.kind);
-      x += 17 + 7 * static_cast<double>(one.kind.size()) + 18;
+          x, y, colour_of(role).light, x + 17, y + 11, name_of(role));
+      x += 17 + 7 * static_cast<double>(name_of(role).size()) + 18;
     }
     const bool has_pale = std::ranges::any_of(plot_.ranks, [](const PlottedRank& rank) {
       return std::ranges::any_of(rank.slices, &PlottedSlice::is_pale);
@@ -120,34 +111,47 @@ class TimelineDrawing {
     }
     if (has_curves_) {
       body_ += fmt::format(
-          "<path d=\"M{0} {1}h14\" stroke=\"#000000\" fill=\"none\"/><text x=\"{2}\" "
+          "<path d=\"M{0} {1}h14\" stroke=\"{5}\" fill=\"none\"/><text x=\"{2}\" "
           "y=\"{3}\">{4}</text>\n",
-          x, y + 6, x + 19, y + 11, xml_escaped(plot_.holds));
+          x, y + 6, x + 19, y + 11, xml_escaped(plot_.holds), neutral("ink"));
     }
     return y + 26;
+  }
+
+  // Pale slices have an edge in their colour: it stands out from the paper.
+  static std::string box(const PlottedSlice& slice, double begin, double y, double length,
+                         const std::string& fill) {
+    constexpr double kLeastWithEdge = 3;
+    const bool waits = slice.role == ColourRole::kWaiting;
+    std::string edge;
+    if (slice.is_pale) edge = fmt::format(" stroke=\"{}\"", colour_of(slice.role).light);
+    if (waits || length <= kLeastWithEdge) edge = " stroke=\"none\"";
+    return fmt::format(
+        "<rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\"{}/>\n", begin,
+        y + (waits ? 8 : 0), std::max(length, 0.1), waits ? kSliceHeight - 16 : kSliceHeight, fill,
+        edge);
   }
 
   double row(const PlottedRank& rank, double y) {
     body_ +=
         fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", kMargin, y + 15, xml_escaped(rank.name));
+    std::string boxes;
+    std::string labels;
     for (const PlottedSlice& slice : rank.slices) {
       const double begin = x_of(slice.from);
       const double length = x_of(slice.to) - begin;
-      const bool waits = slice.kind == "waiting";
-      body_ += fmt::format(
-          "<rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\"{}/>\n", begin,
-          y + (waits ? 8 : 0), std::max(length, 0.1), waits ? kSliceHeight - 16 : kSliceHeight,
-          colour_of(slice), length > 3 && !waits ? " stroke=\"#ffffff\" stroke-width=\"0.6\"" : "");
+      const std::string fill = fill_of(slice);
+      boxes += box(slice, begin, y, length, fill);
       if (slice.label.empty() || kLetter * static_cast<double>(slice.label.size()) > length) {
         continue;
       }
-      const bool is_dark = !slice.is_pale && (slice.kind == "backward" || slice.kind == "forward" ||
-                                              slice.kind == "weight gradient");
-      body_ += fmt::format(
-          "<text x=\"{:.2f}\" y=\"{}\" font-size=\"11\" text-anchor=\"middle\" "
-          "fill=\"{}\">{}</text>\n",
-          begin + length / 2, y + 15, is_dark ? "#ffffff" : "#000000", xml_escaped(slice.label));
+      labels += fmt::format("<text x=\"{:.2f}\" y=\"{}\" fill=\"{}\">{}</text>\n",
+                            begin + length / 2, y + 15, text_on(fill), xml_escaped(slice.label));
     }
+    body_ += fmt::format(
+        "<g stroke=\"{}\" stroke-width=\"0.6\">\n{}</g>\n<g font-size=\"11\" "
+        "text-anchor=\"middle\">\n{}</g>\n",
+        neutral("paper"), boxes, labels);
     y += kSliceHeight;
     if (has_curves_) y = curve(rank, y + 2);
     return y + kRowGap;
@@ -155,8 +159,8 @@ class TimelineDrawing {
 
   double curve(const PlottedRank& rank, double y) {
     const double bottom = y + kMemoryHeight;
-    body_ += fmt::format("<path d=\"M{:.2f} {}H{:.2f}\" stroke=\"#d0d7de\" fill=\"none\"/>\n",
-                         x_of(Time{}), bottom, x_of(plot_.end));
+    body_ += fmt::format("<path d=\"M{:.2f} {}H{:.2f}\" stroke=\"{}\" fill=\"none\"/>\n",
+                         x_of(Time{}), bottom, x_of(plot_.end), neutral("line"));
     std::string path;
     for (const auto& [at, held] : rank.holds) {
       const double height = most_ > 0 ? kMemoryHeight * held / most_ : 0;
@@ -164,22 +168,22 @@ class TimelineDrawing {
                            : fmt::format("H{:.2f}V{:.2f}", x_of(at), bottom - height);
     }
     if (!path.empty()) {
-      body_ += fmt::format("<path d=\"{}H{:.2f}\" stroke=\"#000000\" fill=\"none\"/>\n", path,
-                           x_of(plot_.end));
+      body_ += fmt::format("<path d=\"{}H{:.2f}\" stroke=\"{}\" fill=\"none\"/>\n", path,
+                           x_of(plot_.end), neutral("ink"));
     }
     return bottom;
   }
 
   void axis(double top, double y) {
-    body_ += fmt::format("<path d=\"M{:.2f} {}H{:.2f}\" stroke=\"#57606a\" fill=\"none\"/>\n",
-                         x_of(Time{}), y, x_of(plot_.end));
+    body_ += fmt::format("<path d=\"M{:.2f} {}H{:.2f}\" stroke=\"{}\" fill=\"none\"/>\n",
+                         x_of(Time{}), y, x_of(plot_.end), neutral("faint"));
     const std::int64_t step = axis_step(whole_, static_cast<std::int64_t>(width_ / 95));
     for (std::int64_t at = 0; at <= whole_; at += step) {
       const double x = x_of(Time{Duration(at)});
       body_ += fmt::format(
-          "<path d=\"M{0:.2f} {1}V{2}\" stroke=\"#57606a\" stroke-opacity=\"0.18\" fill=\"none\"/>"
-          "<text x=\"{0:.2f}\" y=\"{3}\" text-anchor=\"middle\" fill=\"#57606a\">{4}</text>\n",
-          x, top, y + 4, y + 18, at == 0 ? "0" : to_text(Duration(at)));
+          "<path d=\"M{0:.2f} {1}V{2}\" stroke=\"{5}\" stroke-opacity=\"0.18\" fill=\"none\"/>"
+          "<text x=\"{0:.2f}\" y=\"{3}\" text-anchor=\"middle\" fill=\"{5}\">{4}</text>\n",
+          x, top, y + 4, y + 18, at == 0 ? "0" : to_text(Duration(at)), neutral("faint"));
     }
   }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/palette.h"
 #include "sim/base/units.h"
 
 namespace stepsim {
@@ -15,8 +16,8 @@ namespace stepsim {
 struct PlottedSlice {
   Time from;
   Time to;
-  std::string label{};   // drawn where there is room
-  std::string kind{};    // "forward", "backward", "weight gradient", ...: its colour
+  std::string label{};  // drawn where there is room
+  ColourRole role = ColourRole::kOtherCompute;
   bool is_pale = false;  // of odd chunks
 };
 

@@ -126,7 +126,7 @@ class RunResult(Result):
         cells = "".join(
             f"<tr><td>{html.escape(name)}</td><td style='text-align:right'>{value}</td>"
             f"<td style='text-align:right'>{share:.1%}</td>"
-            f"<td><div style='background:#4477aa;height:0.8em;width:{200 * share:.0f}px'></div></td>"
+            f"<td><div style='background:#548c60;height:0.8em;width:{200 * share:.0f}px'></div></td>"
             "</tr>" for name, value, share in rows)
         memory = self._members.get("memory")
         below = ""

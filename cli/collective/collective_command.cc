@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "analysis/collective_forms/group_levels.h"
 #include "cli/collective/collective_options.h"
 #include "cli/export_option.h"
+#include "cli/out_of_range.h"
 #include "cli/outputs.h"
 #include "cli/packet_run.h"
 #include "cli/progress.h"
@@ -19,6 +21,7 @@
 #include "proto/assumed_links.h"
 #include "sim/base/quantity_text.h"
 #include "sim/collectives/bus_factor.h"
+#include "sim/collectives/choose_algorithm.h"
 #include "sim/hardware/group_shape.h"
 #include "sim/program/program_builder.h"
 #include "sim/run/collectives/collective_plan.h"
@@ -33,6 +36,7 @@ namespace {
 
 constexpr std::size_t kListedLinks = 5;
 constexpr int kBarWidth = 32;
+constexpr std::size_t kLeastColumn = 11;  // letters
 
 struct Point {
   Bytes bytes;
@@ -49,14 +53,14 @@ struct Point {
 // ---- running ----
 
 // Every rank runs the same program: one op of one communicator.
-OpGraph graph_of(const CollectiveRequest& request, Bytes bytes) {
+OpGraph graph_of(const CollectiveRequest& request, AlgorithmChoice algorithm, Bytes bytes) {
   OpGraph graph;
   graph.path_labels = {"compute"};
   graph.collective_works.push_back({.communicator = CommunicatorId(0),
                                     .op = request.op,
                                     .bytes = bytes,
                                     .type = request.type,
-                                    .algorithm = request.algorithm,
+                                    .algorithm = algorithm,
                                     .root = request.root,
                                     .shift = request.shift});
   if (request.matrix) {
@@ -87,14 +91,14 @@ OpGraph graph_of(const CollectiveRequest& request, Bytes bytes) {
   return graph;
 }
 
-Point run_one(const CollectiveRequest& request, Bytes bytes) {
+Point run_one(const CollectiveRequest& request, AlgorithmChoice algorithm, Bytes bytes) {
   Point point{.bytes = bytes,
               .algorithm = "none",
               .protocol = {},
               .why = "a group of one member costs nothing",
               .formula = CollectiveFormula{.seconds = 0, .text = "a group of one"},
               .result = {}};
-  const OpGraph graph = graph_of(request, bytes);
+  const OpGraph graph = graph_of(request, algorithm, bytes);
   if (request.chips.size() > 1) {
     const GroupShape shape = describe(request.cluster, request.chips);
     const CollectiveWork& work = graph.collective_works[0];
@@ -124,8 +128,44 @@ Point run_one(const CollectiveRequest& request, Bytes bytes) {
   announce_packets(graph, request.cluster, options, request.yes);
   Progress progress;
   progress.watch(options);
-  point.result = simulate(graph, request.cluster, options);
+  point.result = run_in_range([&] { return simulate(graph, request.cluster, options); },
+                              [&] {
+                                progress.wipe();
+                                std::vector<Problem> fields = named(request.cluster.fabric);
+                                fields.push_back({"--bytes", "is " + to_text(bytes)});
+                                return fields;
+                              });
   return point;
+}
+
+// The sizes with one algorithm.
+struct AlgorithmColumn {
+  std::string name;
+  std::vector<Point> points;
+};
+
+// Returns auto and all algorithms that can do it, or the one that was asked for. What can't go with
+// a matrix is left out.
+std::vector<AlgorithmColumn> run_all(const CollectiveRequest& request) {
+  std::vector<AlgorithmChoice> choices = {request.algorithm};
+  if (request.every && request.chips.size() > 1) {
+    std::ranges::copy(algorithms_for(request.op, describe(request.cluster, request.chips)),
+                      std::back_inserter(choices));
+  }
+  std::vector<AlgorithmColumn> columns;
+  for (const AlgorithmChoice choice : choices) {
+    AlgorithmColumn column{.name = std::string(name_of(choice)), .points = {}};
+    try {
+      for (const Bytes bytes : request.sizes) {
+        column.points.push_back(run_one(request, choice, bytes));
+      }
+    } catch (const ConfigError&) {
+      if (columns.empty() || !request.matrix) throw;
+      continue;
+    }
+    columns.push_back(std::move(column));
+  }
+  return columns;
 }
 
 double seconds(const Point& point) {
@@ -206,6 +246,21 @@ std::string json_of(const CollectiveRequest& request, const Point& point) {
       measured_json(request, point), point.protocol, point.channels, share(point.taken.compute),
       share(point.taken.memory), links_json(request, point),
       simulator_json(point.result.statistics));
+}
+
+// Of --algorithm all.
+std::string json_of(const CollectiveRequest& request, const std::vector<AlgorithmColumn>& columns) {
+  std::string text = fmt::format("{{\"op\": \"{}\", \"ranks\": {}, \"algorithms\": [",
+                                 name_of(request.op), request.chips.size());
+  for (const AlgorithmColumn& column : columns) {
+    text += fmt::format("{}\n{{\"asked\": \"{}\", \"sweep\": [", text.back() == '[' ? "" : ",",
+                        column.name);
+    for (const Point& point : column.points) {
+      text += (text.back() == '[' ? "\n" : ",\n") + json_of(request, point);
+    }
+    text += "\n]}";
+  }
+  return text + "\n]}\n";
 }
 
 std::string json_of(const CollectiveRequest& request, const std::vector<Point>& points) {
@@ -300,6 +355,73 @@ std::string sweep_table(const CollectiveRequest& request, const std::vector<Poin
   return text;
 }
 
+// A row a size, a column an algorithm; a star marks the fastest. The first column is `auto`.
+std::string matrix_text(const CollectiveRequest& request,
+                        const std::vector<AlgorithmColumn>& columns, const std::string& title,
+                        std::string (*cell)(const CollectiveRequest&, const Point&)) {
+  std::string text = fmt::format("\n  {}\n  {:>12}", title, "bytes");
+  const auto width = [](const AlgorithmColumn& column) {
+    return std::max(kLeastColumn, column.name.size());
+  };
+  for (const AlgorithmColumn& column : columns) {
+    text += fmt::format("  {:>{}} ", column.name, width(column));
+  }
+  text += '\n';
+  for (std::size_t row = 0; row < request.sizes.size(); ++row) {
+    text += fmt::format("  {:>12}", to_text(request.sizes[row]));
+    double least = seconds(columns.front().points[row]);
+    for (const AlgorithmColumn& column : columns)
+      least = std::min(least, seconds(column.points[row]));
+    for (const AlgorithmColumn& column : columns) {
+      const Point& point = column.points[row];
+      text += fmt::format("  {:>{}}{}", cell(request, point), width(column),
+                          seconds(point) == least ? '*' : ' ');
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string matrix_report(const CollectiveRequest& request,
+                          const std::vector<AlgorithmColumn>& columns) {
+  std::string text = heading(request);
+  text.pop_back();
+  text += matrix_text(request, columns, "time (* the least)",
+                      [](const CollectiveRequest&, const Point& point) {
+                        return to_text(point.result.end.since_start);
+                      });
+  text += matrix_text(request, columns, "bus bandwidth",
+                      [](const CollectiveRequest& asked, const Point& point) {
+                        return bandwidth_text(bus_bandwidth(asked, point));
+                      });
+  text += "\n  auto takes\n";
+  for (const Point& point : columns.front().points) {
+    text += fmt::format("  {:>12}  {}\n", to_text(point.bytes), way_of(point));
+  }
+  return text;
+}
+
+// Sizes and names as nccl-tests has them; `asked` is auto or an algorithm.
+std::string csv_of(const CollectiveRequest& request, const std::vector<AlgorithmColumn>& columns) {
+  std::string text =
+      "op,ranks,bytes,asked,algorithm,protocol,time_s,algorithm_bandwidth_bytes_per_s,"
+      "bus_bandwidth_bytes_per_s,formula_s\n";
+  const auto number = [](std::optional<double> value) {
+    return value ? fmt::format("{:.6f}", *value) : "";
+  };
+  for (std::size_t row = 0; row < request.sizes.size(); ++row) {
+    for (const AlgorithmColumn& column : columns) {
+      const Point& point = column.points[row];
+      text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", name_of(request.op),
+                          request.chips.size(), point.bytes.value(), column.name, point.algorithm,
+                          point.protocol, exact_seconds(point.result.end.since_start),
+                          number(algorithm_bandwidth(point)), number(bus_bandwidth(request, point)),
+                          formula_json(point));
+    }
+  }
+  return text;
+}
+
 // Where another algorithm or protocol begins.
 std::vector<PlotNote> notes_of(const std::vector<Point>& points) {
   std::vector<PlotNote> notes;
@@ -310,15 +432,40 @@ std::vector<PlotNote> notes_of(const std::vector<Point>& points) {
   return notes;
 }
 
+// The axes and the title of a picture.
+Plot empty_plot(const CollectiveRequest& request) {
+  return {.title = fmt::format("{} of {} ranks of {}", name_of(request.op), request.chips.size(),
+                               request.cluster_name),
+          .subtitle = fmt::format("{} model, {}, library {}", name_of(request.fidelity),
+                                  name_of(request.granularity), request.cluster.library.name),
+          .x = PlotAxis{.label = "bytes", .unit = "B", .log = true},
+          .y = PlotAxis{.label = "bus bandwidth", .unit = "B/s", .log = true}};
+}
+
+PlotCurve curve_of(const CollectiveRequest& request, const AlgorithmColumn& column) {
+  PlotCurve curve{.label = column.name, .mark = PlotMark::kLineAndPoints};
+  for (const Point& point : column.points) {
+    const auto bus = bus_bandwidth(request, point);
+    if (bus) curve.points.push_back({static_cast<double>(point.bytes.value()), *bus});
+  }
+  return curve;
+}
+
+// A curve an algorithm.
+Plot plot_of(const CollectiveRequest& request, const std::vector<AlgorithmColumn>& columns) {
+  Plot plot = empty_plot(request);
+  for (const AlgorithmColumn& column : columns) plot.curves.push_back(curve_of(request, column));
+  return plot;
+}
+
 // Bus bandwidth over size, simulated, by the closed form and measured.
 Plot plot_of(const CollectiveRequest& request, const std::vector<Point>& points) {
   PlotCurve measured{.label = "measured", .mark = PlotMark::kPoints};
-  PlotCurve simulated{.label = "simulated", .mark = PlotMark::kLineAndPoints};
+  PlotCurve simulated = curve_of(request, {"simulated", points});
   PlotCurve formula{.label = "closed form", .mark = PlotMark::kLine};
   const double factor = bus_factor(request.op, static_cast<std::uint32_t>(request.chips.size()));
   for (const Point& point : points) {
     const auto bytes = static_cast<double>(point.bytes.value());
-    if (const auto bus = bus_bandwidth(request, point)) simulated.points.push_back({bytes, *bus});
     if (point.formula.seconds > 0) {
       formula.points.push_back({bytes, factor * bytes / point.formula.seconds});
     }
@@ -330,14 +477,10 @@ Plot plot_of(const CollectiveRequest& request, const std::vector<Point>& points)
   }
   std::vector<PlotCurve> curves = {std::move(simulated), std::move(formula)};
   if (!measured.points.empty()) curves.push_back(std::move(measured));
-  return {.title = fmt::format("{} of {} ranks of {}", name_of(request.op), request.chips.size(),
-                               request.cluster_name),
-          .subtitle = fmt::format("{} model, {}, library {}", name_of(request.fidelity),
-                                  name_of(request.granularity), request.cluster.library.name),
-          .x = PlotAxis{.label = "bytes", .unit = "B", .log = true},
-          .y = PlotAxis{.label = "bus bandwidth", .unit = "B/s", .log = true},
-          .curves = std::move(curves),
-          .notes = notes_of(points)};
+  Plot plot = empty_plot(request);
+  plot.curves = std::move(curves);
+  plot.notes = notes_of(points);
+  return plot;
 }
 
 std::vector<std::string> operation_names() {
@@ -363,18 +506,28 @@ ExitStatus run_collective_command(const std::vector<std::string>& arguments) {
   const std::optional<AskedExport> exported = take_export(rest, {"msccl"});
   if (exported) require_writable(*exported);
   const CollectiveRequest request = read_collective_request(rest);
+  if (exported && request.every) {
+    throw ConfigError({Problem{"--export msccl", "writes one algorithm: name it by --algorithm"}});
+  }
   std::optional<MscclExport> msccl;
   if (exported) msccl = msccl_of(request);
-  std::vector<Point> points;
-  for (const Bytes bytes : request.sizes) points.push_back(run_one(request, bytes));
+  const std::vector<AlgorithmColumn> columns = run_all(request);
+  const std::vector<Point>& points = columns.front().points;
   Outputs outputs;
-  if (!request.plot.empty()) outputs.write(request.plot, plot_svg(plot_of(request, points)));
-  const std::string json = request.json.empty() ? "" : json_of(request, points);
+  if (!request.plot.empty()) {
+    outputs.write(request.plot,
+                  plot_svg(request.every ? plot_of(request, columns) : plot_of(request, points)));
+  }
+  const std::string json = request.json.empty() ? ""
+                           : request.every      ? json_of(request, columns)
+                                                : json_of(request, points);
   outputs.write(request.json, json);
   if (msccl) outputs.write(exported->path, msccl->text);
+  if (!request.csv.empty()) outputs.write(request.csv, csv_of(request, columns));
   outputs.commit();
   if (msccl) say_notes(msccl->notes);
   outputs.print(request.json == "-" ? json
+                : request.every     ? matrix_report(request, columns)
                 : request.sweep     ? sweep_table(request, points)
                                     : report(request, points.front()));
   return outputs.end(ExitStatus::kDone);
@@ -393,6 +546,7 @@ how fast that is, which links are hottest, and what the closed form predicts.
 Usage:
   stepsim collective OP --cluster dgx-h100-16 --bytes 64MiB [options]
   stepsim collective all-to-all --cluster v5p-4x4x4 --sweep 1KiB:1GiB
+  stepsim collective all-reduce --cluster dgx-h100-8 --sweep 1KiB:1GiB --algorithm all --csv F.csv
 
 Algorithm bandwidth is bytes / time. Bus bandwidth is what one port carried. Both are defined as
 nccl-tests defines them. docs/collectives.md has the algorithms.

@@ -286,8 +286,10 @@ po::options_description collective_option_list() {
   add("sweep", text("FROM:TO"),
       "run every size from FROM to TO, doubling: 1KiB:8GiB; instead of --bytes");
   add("dtype", text("TYPE"), "type of the elements (default: bf16)");
-  add("algorithm", text("NAME|FILE|auto"),
-      "an algorithm of docs/collectives.md, or a file with steps of your own (default: auto)");
+  add("algorithm", text("NAME|FILE|auto|all"),
+      "an algorithm of docs/collectives.md, a file with steps of your own, or all: a table of "
+      "sizes "
+      "and algorithms (default: auto)");
   add("chip", text("NAME|FILE"), "chip (default: the cluster's)");
   add("library", text("NAME|FILE"), "communication library (default: the chip's); ideal for none");
   add("root", text("RANK"),
@@ -309,6 +311,7 @@ po::options_description collective_option_list() {
   add("plot", text("FILE.svg"), "with --sweep: draw bus bandwidth over size");
   add("export", text("KIND PATH"),
       "msccl FILE.xml: write the algorithm that runs at the first size for MSCCL and RCCL");
+  add("csv", text("FILE"), "write a row a size and algorithm");
   add_json_option(options);
   add_input_option(options);
   return options;
@@ -339,8 +342,9 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
   };
   const std::string algorithm = line.value("algorithm");
   const bool has_steps = looks_like_file(algorithm);
+  request.every = algorithm == "all";
   const bool algorithm_known =
-      has_steps || choose("algorithm", named_algorithms(), request.algorithm);
+      has_steps || request.every || choose("algorithm", named_algorithms(), request.algorithm);
   // Formats with scales of their own are not sent by themselves.
   choose("dtype",
          std::array{DataType::kFp32, DataType::kBf16, DataType::kFp16, DataType::kFp8,
@@ -372,9 +376,15 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
   read_sizes(line, request, problems);
   request.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   request.plot = read_output_path(line, "plot", OutputFormat::kSvg, problems);
-  refuse_same_output(line, "json", "plot", problems);
+  request.csv = read_output_path(line, "csv", OutputFormat::kCsv, problems);
+  for (const auto& [one, other] : {std::pair("json", "plot"), {"json", "csv"}, {"csv", "plot"}}) {
+    refuse_same_output(line, one, other, problems);
+  }
   if (!line.value("measured").empty() && !request.sweep) {
     problems.push_back({"--measured", "needs --sweep FROM:TO"});
+  }
+  if (request.every && line.options.count("measured") != 0) {
+    problems.push_back({"--measured", "goes with one algorithm, is given with --algorithm all"});
   }
   if (!request.plot.empty() && !request.sweep) {
     problems.push_back({"--plot", "needs --sweep FROM:TO: one size is no curve"});
@@ -395,7 +405,7 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
   } catch (const ConfigError& error) {
     problems.insert(problems.end(), error.problems().begin(), error.problems().end());
   }
-  if (problems.empty() && op && algorithm_known && request.chips.size() > 1) {
+  if (problems.empty() && op && algorithm_known && !request.every && request.chips.size() > 1) {
     const std::string reason =
         refusal(request.op, request.algorithm, describe(request.cluster, request.chips));
     if (!reason.empty()) {

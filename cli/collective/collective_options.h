@@ -33,6 +33,7 @@ struct CollectiveRequest {
   std::vector<std::uint32_t> permutation;  // for permute; empty: by shift
   std::optional<ByteMatrix> matrix;        // for a ragged all-to-all
   std::optional<StepList> steps;           // for kCustom
+  bool every = false;                      // all algorithms that can do it, and auto
   std::vector<Bytes> sizes;                // one size, or the sizes of a sweep
   bool sweep = false;
   Fidelity fidelity = Fidelity::kFlow;
@@ -40,6 +41,7 @@ struct CollectiveRequest {
   bool yes = false;
   std::vector<MeasuredTime> measured;  // of --measured: this operation and number of ranks
   std::string plot;                    // SVG file of a sweep; empty: none
+  std::string csv;                     // file; empty: none
   std::string json;                    // file, or "-" for standard output; empty: none
 };
 

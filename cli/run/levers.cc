@@ -117,6 +117,23 @@ void add_fields(const Json& value, const std::string& path, std::vector<Lever>& 
   }
 }
 
+// The peak that stands for all of them is that of the type in which the plan computes.
+void put_peak_of_plan_first(const Json& record, std::vector<Lever>& levers) {
+  const auto member = [](const Json& of, const char* name) {
+    return of.is_object() ? of.value(name, Json()) : Json();
+  };
+  const Json type = member(member(record, "plan"), "dtype");
+  const Json peaks = member(member(member(record, "cluster"), "chip"), "peak");
+  for (std::size_t i = 0; i < peaks.size(); ++i) {
+    if (type.is_null() || member(peaks[i], "type") != type) continue;
+    const std::string path = fmt::format("cluster.chip.peak[{}].throughput", i);
+    for (Lever& lever : levers) {
+      const auto field = std::ranges::find(lever.fields, path, &LeverField::path);
+      if (field != lever.fields.end()) std::rotate(lever.fields.begin(), field, field + 1);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> Lever::scaled(double factor) const {
@@ -150,6 +167,7 @@ std::vector<Lever> levers_of(const std::string& record_fields) {
   std::vector<Lever> levers;
   if (const std::optional<Json> record = parse_json(record_fields).value) {
     add_fields(*record, "", levers);
+    put_peak_of_plan_first(*record, levers);
   }
   return levers;
 }

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
 #include "analysis/step/step_report.h"
+#include "cli/out_of_range.h"
 #include "cli/outputs.h"
 #include "cli/packet_run.h"
 #include "cli/progress.h"
@@ -75,32 +75,6 @@ std::string page_of(const RunRequest& request, const FinishedRun& run, const Ask
   return run_html(run, asked, what_if);
 }
 
-// A time or a size that is too large comes of an unlikely link or size. Names those that are.
-ConfigError out_of_range(const std::string& what, const ParallelPlan& plan, const Fabric& fabric,
-                         const ChipSpec& chip) {
-  std::vector<Problem> problems;
-  const std::vector<Link>& links = fabric.links();
-  if (!links.empty()) {
-    const auto name = [&](const Link& link) {
-      return fabric.nodes()[link.from.index()].name + " to " + fabric.nodes()[link.to.index()].name;
-    };
-    const Link& slowest = *std::ranges::min_element(links, {}, &Link::bandwidth);
-    const Link& longest = *std::ranges::max_element(links, {}, &Link::latency);
-    problems.push_back(
-        {"cluster", fmt::format("{}; its slowest link, {}, has {}, and its longest, {}, takes {}",
-                                what, name(slowest), to_text(slowest.bandwidth), name(longest),
-                                to_text(longest.latency))});
-  }
-  problems.push_back(
-      {"cluster.chip", fmt::format("{}; its memory has {}, and its peak in {} is {}", what,
-                                   to_text(chip.memory_bandwidth), name_of(plan.precision.type),
-                                   to_text(chip.peak_of(plan.precision.type)))});
-  problems.push_back({"plan", fmt::format("{}; it has sequence={}, global_batch={}, microbatch={}",
-                                          what, plan.batch.sequence, plan.batch.global_batch,
-                                          plan.batch.microbatch_size)});
-  return ConfigError(std::move(problems));
-}
-
 ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   if (names_job_file(arguments)) return run_job_file(arguments);
   std::vector<std::string> rest = arguments;
@@ -121,14 +95,12 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   simulation.before = [&](const OpGraph& graph, const Cluster& on, SimulationOptions& run) {
     announce_packets(graph, on, run, options.yes);
   };
-  const SimulatedExperiment done = [&] {
-    try {
-      return simulate_experiment(experiment, cluster, simulation);
-    } catch (const std::range_error& error) {
-      progress.wipe();
-      throw out_of_range(error.what(), experiment.plan, cluster.fabric, cluster.chip);
-    }
-  }();
+  const SimulatedExperiment done =
+      run_in_range([&] { return simulate_experiment(experiment, cluster, simulation); },
+                   [&] {
+                     progress.wipe();
+                     return named(experiment.plan, cluster.fabric, cluster.chip);
+                   });
   progress.wipe();
 
   const AskedExperiment asked{record_json(request.record, options.simulation, version()),

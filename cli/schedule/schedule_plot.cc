@@ -9,19 +9,19 @@
 namespace stepsim {
 namespace {
 
-std::string kind_words(PipelineOpKind kind) {
+ColourRole role_of(PipelineOpKind kind) {
   switch (kind) {
     case PipelineOpKind::kForward:
-      return "forward";
+      return ColourRole::kForward;
     case PipelineOpKind::kBackward:
     case PipelineOpKind::kBackwardInput:
-      return "backward";
+      return ColourRole::kBackward;
     case PipelineOpKind::kBackwardWeight:
-      return "weight gradient";
+      return ColourRole::kWeightGradient;
     case PipelineOpKind::kForwardBackward:
       break;
   }
-  return "forward and backward";
+  return ColourRole::kForwardAndBackward;
 }
 
 // By how much what a rank holds changes at the begin and at the end of an op (replay.h).
@@ -58,7 +58,7 @@ TimelinePlot schedule_plot(const std::string& name, const PipelineSchedule& sche
       if (op.kind == PipelineOpKind::kForwardBackward) {
         slice.label += "/" + std::to_string(op.backward_microbatch);
       }
-      slice.kind = kind_words(op.kind);
+      slice.role = role_of(op.kind);
       slice.is_pale = op.chunk % 2 == 1;
       if (takes(op.kind)) ++changes[start];
       if (releases(op.kind)) --changes[end];

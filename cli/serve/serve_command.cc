@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cli/html_option.h"
+#include "cli/out_of_range.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/serve/serve_cases.h"
@@ -21,6 +22,7 @@
 #include "cli/session.h"
 #include "cli/standard_output.h"
 #include "proto/serving_case/read_cases.h"
+#include "sim/base/quantity_text.h"
 #include "traces/serving_report.h"
 #include "traces/serving_trace.h"
 
@@ -202,6 +204,19 @@ void warn_of_steps(const RequestList& requests) {
                   longest, longest / kStepsPerSecond));
 }
 
+// What makes serving long.
+std::vector<Problem> named_requests(const RequestList& requests) {
+  std::int64_t tokens = 0;
+  Time last;
+  for (const Request& request : requests.requests) {
+    tokens += request.output_tokens;
+    last = std::max(last, request.arrival);
+  }
+  return {{"--requests",
+           fmt::format("it has {} requests of {} output tokens together, and the last comes at {}",
+                       requests.requests.size(), tokens, to_text(last.since_start))}};
+}
+
 void simulate(const ServeOptions& options, std::vector<ServedModels>& models, ServingOutcome& run) {
   const std::unique_ptr<KvTransport> transport = make_transport(options, models);
   const ModelCosts first = costs_of(options, models.front());
@@ -216,9 +231,16 @@ void simulate(const ServeOptions& options, std::vector<ServedModels>& models, Se
   Progress progress;
   const auto wall = std::chrono::steady_clock::now();
   const double cpu = processor_seconds();
-  run.result = simulate_serving(run.requests, options.serving, costs, [&progress](double share) {
-    progress.show(share, "of the requests answered");
-  });
+  run.result = run_in_range(
+      [&] {
+        return simulate_serving(run.requests, options.serving, costs, [&progress](double share) {
+          progress.show(share, "of the requests answered");
+        });
+      },
+      [&] {
+        progress.wipe();
+        return named_requests(run.requests);
+      });
   sum_up(options, models, run);
   run.cpu_s = processor_seconds() - cpu;
   run.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();

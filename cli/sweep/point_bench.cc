@@ -1,7 +1,6 @@
 #include "cli/sweep/point_bench.h"
 
 #include <optional>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -60,8 +59,8 @@ class LocalBench final : public PointBench {
       return {.json = experiment_result(std::move(*loaded_), intervals_)};
     } catch (const DeadlockError&) {
       return {.problem = "the step never ends: `stepsim run` says which ranks wait for each other"};
-    } catch (const std::range_error& error) {
-      return {.problem = error.what()};
+    } catch (const ConfigError& error) {
+      return {.problem = text_of(error)};
     }
   }
 

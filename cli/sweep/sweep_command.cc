@@ -54,7 +54,8 @@ class SweepLine {
 ExitStatus write_table(const SweepOutputs& asked, const SweepTable& table,
                        const SweepCounts& counts) {
   Outputs outputs;
-  const std::string json = asked.json.empty() && asked.html.empty() ? "" : sweep_json(table);
+  const std::string json =
+      asked.json.empty() && asked.html.empty() ? "" : sweep_json(table, asked.plot);
   outputs.write(asked.json, json);
   if (!asked.html.empty()) outputs.write(asked.html, html_of_result(json));
   if (!asked.csv.empty()) outputs.write(asked.csv, sweep_csv(table));

@@ -54,9 +54,10 @@ SweepOutputs read_outputs(CommandLine& line, std::vector<Problem>& problems) {
   }
   take_plot_words(line.words, outputs.plot);
   const SweepPlot& plot = outputs.plot;
-  if (plot.file.empty() && !(plot.x + plot.y + plot.series).empty()) {
+  if (plot.file.empty() && outputs.html.empty() && outputs.json.empty() &&
+      !(plot.x + plot.y + plot.series).empty()) {
     problems.push_back(
-        {"--plot", "must be given with x=, y= and series=, which say what it shows"});
+        {"--plot", "must be given with x=, y= and series=, which say what it shows, or --html"});
   }
   const std::vector<std::string> columns = sweep_columns();
   if (!plot.y.empty() && std::ranges::count(columns, plot.y) == 0) {
@@ -180,7 +181,7 @@ po::options_description sweep_option_list() {
   add("csv", text("FILE"), "write a table of the points");
   add("plot", text("FILE"),
       "draw a picture: --plot F.svg x=PATH y=COLUMN series=PATH (default: the first axis, "
-      "step_time_s, the second axis)");
+      "step_time_s, all other axes); --html obeys x, y and series too");
   add_json_option(options);
   add_html_option(options);
   add_input_option(options);

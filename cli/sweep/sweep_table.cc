@@ -87,15 +87,26 @@ std::string unit_of_column(std::string_view column) {
   return column.ends_with("_bytes") ? "B" : "";
 }
 
-// The values of a row but that of x, or that of the series alone.
-std::string label_of(const SweepTable& table, const SweepRow& row, std::size_t x,
-                     std::optional<std::size_t> series) {
-  std::string label;
-  for (std::size_t i = 0; i < table.paths.size(); ++i) {
-    if (i == x || (series && i != *series)) continue;
-    label += (label.empty() ? "" : ", ") + table.paths[i] + "=" + row.values[i];
+// Whether a path has one value for each value of x: they go together.
+bool follows(const SweepTable& table, std::size_t path, std::size_t x) {
+  std::map<std::string_view, std::string_view> value_of;
+  return std::ranges::all_of(table.rows, [&](const SweepRow& row) {
+    const auto& [of, value] = *value_of.try_emplace(row.values[x], row.values[path]).first;
+    return value == row.values[path];
+  });
+}
+
+// A curve has one value of every path but x: a line of several would go to and fro. The value of
+// the series comes first and has a colour: "plan.zero=1: plan.microbatch=2, plan.dp=8".
+std::string label_of(const SweepTable& table, const SweepRow& row,
+                     const std::vector<std::size_t>& paths, std::optional<std::size_t> series) {
+  const auto value = [&](std::size_t i) { return table.paths[i] + "=" + row.values[i]; };
+  std::string rest;
+  for (const std::size_t i : paths) {
+    if (i != series) rest += (rest.empty() ? "" : ", ") + value(i);
   }
-  return label;
+  if (!series) return rest;
+  return value(*series) + (rest.empty() ? "" : ": " + rest);
 }
 
 // ---- the report ----
@@ -222,8 +233,13 @@ std::string sweep_point_json(const std::vector<std::string>& paths, const SweepR
          fmt::format(", \"problem\": {}}}", row.problem.empty() ? "null" : quoted(row.problem));
 }
 
-std::string sweep_json(const SweepTable& table) {
-  std::string text = "{\n  \"paths\": [";
+std::string sweep_json(const SweepTable& table, const SweepPlot& plot) {
+  std::string text = "{\n";
+  if (!(plot.x + plot.y + plot.series).empty()) {
+    text += fmt::format("  \"plot\": {{\"x\": \"{}\", \"y\": \"{}\", \"series\": \"{}\"}},\n",
+                        json_escaped(plot.x), json_escaped(plot.y), json_escaped(plot.series));
+  }
+  text += "  \"paths\": [";
   for (std::size_t i = 0; i < table.paths.size(); ++i) {
     text += (i == 0 ? "\"" : ", \"") + json_escaped(table.paths[i]) + '"';
   }
@@ -246,6 +262,10 @@ Plot sweep_plot(const SweepTable& table, const SweepPlot& asked) {
   const std::optional<std::size_t> series =
       asked.series.empty() ? std::nullopt : std::optional(at(asked.series));
   const std::string y = asked.y.empty() ? "step_time_s" : asked.y;
+  std::vector<std::size_t> paths;
+  for (std::size_t i = 0; i < table.paths.size(); ++i) {
+    if (i != x && !follows(table, i, x)) paths.push_back(i);
+  }
   std::map<std::string, std::size_t> curve_of;
   Plot plot{.title = y + " over " + table.paths[x],
             .subtitle = fmt::format("{} points", table.rows.size()),
@@ -261,7 +281,7 @@ Plot sweep_plot(const SweepTable& table, const SweepPlot& asked) {
     plot.x.unit = position->unit;
     const auto number = number_of(row, column_named(y));
     if (!number) continue;
-    const std::string label = label_of(table, row, x, series);
+    const std::string label = label_of(table, row, paths, series);
     const auto [entry, is_new] = curve_of.try_emplace(label, plot.curves.size());
     if (is_new) plot.curves.push_back({.label = label, .mark = PlotMark::kLineAndPoints});
     plot.curves[entry->second].points.push_back({position->number, *number});

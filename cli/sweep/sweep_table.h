@@ -44,7 +44,8 @@ struct SweepCounts {
 };
 
 std::string sweep_csv(const SweepTable& table);
-std::string sweep_json(const SweepTable& table);
+// `plot`: what a page shows.
+std::string sweep_json(const SweepTable& table, const SweepPlot& plot);
 
 // Returns a row as sweep_json() has it.
 std::string sweep_point_json(const std::vector<std::string>& paths, const SweepRow& row);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "experiment/damaged_links.h"
 #include "pages/run/run_drawings.h"
 #include "sim/hardware/group_links.h"
 #include "traces/link_kinds.h"
@@ -84,7 +85,10 @@ struct CellPlace {
 class ClusterDrawing {
  public:
   explicit ClusterDrawing(const FinishedRun& run)
-      : fabric_(run.cluster.fabric), places_(run.cluster.places), rows_(rows_of(run.cluster)) {
+      : run_(run),
+        fabric_(run.cluster.fabric),
+        places_(run.cluster.places),
+        rows_(rows_of(run.cluster)) {
     load_.resize(fabric_.nodes().size(), 0);
     link_load_.resize(fabric_.links().size(), 0);
     for (const LinkTotal& total : run.result.links) {
@@ -109,7 +113,10 @@ class ClusterDrawing {
     Json all = Json::object();
     all["columns"] = columns_;
     all["rows"] = std::move(rows);
-    all["joins"] = joins();
+    const std::vector<std::pair<std::size_t, std::size_t>> cells = cells_of_nodes();
+    all["joins"] = joins(cells);
+    all["faults"] = faults(cells);
+    all["slow"] = slow_chips(cells);
     return all;
   }
 
@@ -174,24 +181,60 @@ class ClusterDrawing {
     return json;
   }
 
-  // Links between rows that are short enough, both directions as one.
-  Json joins() const {
-    std::vector<std::pair<std::size_t, std::size_t>> cell_of(fabric_.nodes().size(),
-                                                             {rows_.size(), 0});
+  using CellOf = std::vector<std::pair<std::size_t, std::size_t>>;  // row and cell by NodeId
+
+  CellOf cells_of_nodes() const {
+    CellOf cell_of(fabric_.nodes().size());
     for (std::size_t row = 0; row < rows_.size(); ++row) {
-      if (rows_[row].nodes.size() > kMostJoined || rows_[row].together > 1) continue;
       for (std::size_t i = 0; i < rows_[row].nodes.size(); ++i) {
-        cell_of[rows_[row].nodes[i]] = {row, i};
+        cell_of[rows_[row].nodes[i]] = {row, i / rows_[row].together};
       }
     }
+    return cell_of;
+  }
+
+  // Both directions of a link as one: the worse of them.
+  Json faults(const CellOf& cell_of) const {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, double> capacities;
+    for (const DamagedEnds& ends : damaged_ends(run_.experiment.cluster)) {
+      const auto key = std::minmax(ends.from.index(), ends.to.index());
+      double& capacity = capacities.try_emplace(key, 1).first->second;
+      capacity = std::min(capacity, ends.capacity);
+    }
+    Json list = Json::array();
+    for (const auto& [ends, capacity] : capacities) {
+      const auto [from, to] = ends;
+      list.push_back({cell_of[from].first, cell_of[from].second, cell_of[to].first,
+                      cell_of[to].second,
+                      fabric_.nodes()[from].name + " to " + fabric_.nodes()[to].name, capacity});
+    }
+    return list;
+  }
+
+  // The chips of stragglers.
+  Json slow_chips(const CellOf& cell_of) const {
+    Json list = Json::array();
+    for (std::uint32_t rank = 0; rank < run_.graph.ranks.size(); ++rank) {
+      const RankData& data = run_.graph.ranks[rank];
+      if (data.slowdown <= 1) continue;
+      const auto [row, cell] = cell_of[places_.chips[data.chip].index()];
+      list.push_back({row, cell, rank, data.slowdown});
+    }
+    return list;
+  }
+
+  // Links between rows that are short enough, both directions as one.
+  Json joins(const CellOf& cell_of) const {
+    const auto is_drawn = [this](std::size_t row) {
+      return rows_[row].nodes.size() <= kMostJoined && rows_[row].together == 1;
+    };
     std::map<std::pair<std::pair<std::size_t, std::size_t>, std::pair<std::size_t, std::size_t>>,
              double>
         loads;
     for (std::size_t i = 0; i < fabric_.links().size(); ++i) {
       auto from = cell_of[fabric_.links()[i].from.index()];
       auto to = cell_of[fabric_.links()[i].to.index()];
-      if (from.first == rows_.size() || to.first == rows_.size() || from.first == to.first)
-        continue;
+      if (!is_drawn(from.first) || !is_drawn(to.first) || from.first == to.first) continue;
       if (to < from) std::swap(from, to);
       double& load = loads[{from, to}];
       load = std::max(load, link_load_[i]);
@@ -205,6 +248,7 @@ class ClusterDrawing {
     return list;
   }
 
+  const FinishedRun& run_;
   const Fabric& fabric_;
   const Places& places_;
   std::vector<DrawnRow> rows_;

@@ -127,6 +127,15 @@ Json rank_times(const FinishedRun& run) {
   }
   ranks["first"] = std::move(firsts);
   ranks["together"] = together;
+  ranks["slow"] = Json::array();
+  for (std::size_t row = 0; row < cells.ranks.size(); ++row) {
+    for (std::size_t column = 0; column < cells.ranks[row].size(); ++column) {
+      for (const std::uint32_t rank : cells.ranks[row][column]) {
+        const double slowdown = run.graph.ranks[rank].slowdown;
+        if (slowdown > 1) ranks["slow"].push_back({row, column, rank, slowdown});
+      }
+    }
+  }
   ranks["parts"] = Json::array();
   for (const NamedPart& part : parts_of(run)) {
     Json rows = Json::array();

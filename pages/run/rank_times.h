@@ -12,7 +12,8 @@ namespace stepsim {
 Json stage_times(const FinishedRun& run);
 
 // {"rows": ["stage 0", ...], "columns": N, "first": [[rank by column] by row], "together": ranks in
-// a cell, "parts": [{"name", "values": [[s by column] by row]}...]}. More than 64 stages or 128
+// a cell, "parts": [{"name", "values": [[s by column] by row]}...], "slow": [[row, column, rank,
+// slowdown]...]}. More than 64 stages or 128
 // ranks of a stage share cells, which have their mean; null: no rank.
 Json rank_times(const FinishedRun& run);
 

@@ -15,6 +15,7 @@
 #include "pages/run/memory_curves.h"
 #include "pages/run/rank_times.h"
 #include "pages/run/watts_curve.h"
+#include "workload/model_counts.h"
 
 namespace stepsim {
 
@@ -44,6 +45,9 @@ std::vector<std::size_t> drawn_ranks(const FinishedRun& run, std::size_t most) {
 
 Json run_drawings(const FinishedRun& run) {
   Json drawings = Json::object();
+  drawings["chip"] = run.cluster.chip.name;
+  drawings["parameters"] = parameter_count(run.experiment.model);
+  drawings["active_parameters"] = active_parameter_count(run.experiment.model);
   drawings["stages"] = stage_times(run);
   drawings["ranks"] = rank_times(run);
   drawings["gantt"] = gantt(run);

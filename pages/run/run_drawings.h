@@ -1,6 +1,7 @@
 // run_drawings() is what a page of a run shows and the run's JSON does not say: the pipeline over
 // time, memory over time, the load of links, the kernels. It is one JSON object, of bounded size:
 //
+//   chip, parameters, active_parameters (that one token uses)
 //   stages    rank_times.h        where the step goes, by pipeline stage
 //   ranks     rank_times.h        the same by rank
 //   gantt     gantt.h             one rank a stage over time

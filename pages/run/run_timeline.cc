@@ -48,14 +48,15 @@ TimelinePlot run_timeline(const FinishedRun& run) {
       PlottedSlice& slice = row.slices.emplace_back();
       slice.from = time_at(gap[0]);
       slice.to = slice.from + (time_at(gap[1]) - Time{});
-      slice.kind = "waiting";
+      slice.role = ColourRole::kWaiting;
     }
     for (const Json& pass : rank["passes"]) {
       PlottedSlice& slice = row.slices.emplace_back();
       slice.from = time_at(pass[0]);
       slice.to = slice.from + (time_at(pass[1]) - Time{});
       slice.label = number_of_pass(chart["texts"][pass[2].get<std::size_t>()].get<std::string>());
-      slice.kind = chart["phases"][pass[3].get<std::size_t>()].get<std::string>();
+      slice.role = role_named(chart["phases"][pass[3].get<std::size_t>()].get<std::string>())
+                       .value_or(ColourRole::kOtherCompute);
     }
     for (const Json& curve : memory["ranks"]) {
       if (curve["name"] != rank["name"]) continue;

@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "serving/requests/random_use.h"
@@ -125,6 +128,10 @@ RequestList make_requests(std::span<const RequestSource> sources) {
       SourceReader(source, list, prefixes).make();
     } catch (const ConfigError& error) {
       problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+    } catch (const std::range_error& error) {
+      problems.push_back(
+          {"--requests", fmt::format("{}; {} come at {} a second", error.what(),
+                                     source.count.value_or(0), source.rate.value_or(0))});
     }
   }
   if (list.requests.size() > static_cast<std::size_t>(kMostRequests)) {

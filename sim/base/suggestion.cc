@@ -39,6 +39,22 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+// "zbv_hand or zbv_auto" for "zbv".
+std::string names_that_begin_with(const std::string& wanted,
+                                  std::span<const std::string> candidates) {
+  constexpr std::size_t kShortest = 3;
+  constexpr std::size_t kMostNames = 4;
+  if (wanted.size() < kShortest) return "";
+  std::string names;
+  std::size_t count = 0;
+  for (const std::string& candidate : candidates) {
+    if (!plain(candidate).starts_with(wanted)) continue;
+    if (++count > kMostNames) return "";
+    names += (names.empty() ? "" : " or ") + candidate;
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {
@@ -54,7 +70,8 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
       meant = &candidate;
     }
   }
-  return meant == nullptr ? "" : "; did you mean " + *meant + "?";
+  const std::string names = meant != nullptr ? *meant : names_that_begin_with(wanted, candidates);
+  return names.empty() ? "" : "; did you mean " + names + "?";
 }
 
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates,

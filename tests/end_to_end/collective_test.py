@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """stepsim collective, as a person runs it: collective_test.py PATH-TO-STEPSIM."""
+import csv
 import json
 
 from program import StepsimTest, main, stepsim
@@ -55,6 +56,26 @@ class CollectiveTest(StepsimTest):
         result = stepsim("collective", "barrier", "--cluster", "dgx-h100-16")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("dissemination", result.stdout)
+
+    def test_all_algorithms_are_a_table_of_sizes_and_algorithms(self):
+        asked = ["collective", "all-reduce", "--cluster", "dgx-h100-8", "--sweep", "1MiB:4MiB"]
+        table = self.folder / "t.csv"
+        done = stepsim(*asked, "--algorithm", "all", "--csv", str(table))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("auto takes", done.stdout)
+        rows = list(csv.DictReader(table.open()))
+        names = list(dict.fromkeys(row["asked"] for row in rows))
+        self.assertEqual(names[0], "auto")
+        self.assertLess({"ring", "double-binary-tree", "nvls"}, set(names))
+        self.assertEqual(len(rows), 3 * len(names))
+        result = json.loads(stepsim(*asked, "--algorithm", "all", "--json", "-").stdout)
+        self.assertEqual([column["asked"] for column in result["algorithms"]], names)
+        # Each column is what the algorithm gives alone.
+        alone = json.loads(stepsim(*asked, "--algorithm", "ring", "--json", "-").stdout)["sweep"]
+        ring = [row for row in rows if row["asked"] == "ring"]
+        self.assertEqual([float(row["time_s"]) for row in ring], [one["time_s"] for one in alone])
+        self.assertEqual({row["algorithm"] for row in ring}, {"ring"})
+        self.expect_refused(asked + ["--algorithm", "all", "--measured", "x.log"], "--measured: ")
 
     def test_a_sweep_is_a_table(self):
         result = stepsim("collective", "all-to-all", "--cluster", "dgx-h100-8", "--sweep",

@@ -6,6 +6,13 @@ from program import StepsimTest, main, stepsim
 
 
 class FormulaTest(StepsimTest):
+    def test_words_that_people_try_find_studies(self):
+        for word, formula in (("all-reduce", "(B5"), ("All_Reduce", "(B5"), ("memory", "bytes"),
+                              ("mixed", "(E8")):
+            done = stepsim("validate", "--list", word)
+            self.assertEqual(done.returncode, 0, word + done.stderr)
+            self.assertIn(formula, done.stdout, word)
+
     def test_lists_explains_and_evaluates(self):
         self.assertIn("  E7 ", stepsim("formula").stdout)
         self.assertNotIn("  E7 ", stepsim("formula", "F").stdout)

@@ -10,6 +10,24 @@ from program import LONG, SMALL, StepsimTest, TIMEOUT_S, main, started, stepsim
 
 
 class BadInputTest(StepsimTest):
+    def test_no_schedule_is_one_problem_with_the_nearest_names(self):
+        plan = "pp=4,dp=2,global-batch=32,sequence=4096,chunks=2,schedule="
+        for name, near in (("interleaved", "did you mean interleaved_1f1b or interleaved_zb1p?"),
+                           ("zbv", "did you mean zbv_hand or zbv_auto?")):
+            done = stepsim("run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan", plan + name)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("a problem in the input", done.stderr)
+            self.assertIn(near, done.stderr)
+
+    def test_a_time_that_cannot_be_counted_names_fields(self):
+        slow = "cluster.dgx_superpod.nvlink_bandwidth=1B/s"
+        for arguments, field in (
+                (["run", SMALL, "--set", slow], "cluster: a time passes 106 days"),
+                (["serve", "--step-time", "10ms", "--engine", "vllm", "--requests",
+                  "poisson:rate=0.000001,count=100000,input=8,output=8"],
+                 "--requests: a time passes 106 days")):
+            self.expect_refused(arguments, field)
+
     def test_each_wrong_field_has_its_message(self):
         cases = {
             "plan.tp=3": "plan.tp: is 3, which does not divide the model's attention heads (32)",

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import resource
 import shutil
 import signal
@@ -155,6 +156,24 @@ over: "plan.sequence=128,256"
         text = pathlib.Path(svg).read_text()
         self.assertIn("plan.zero=2", text)
         self.assertIn("peak_bytes over plan.tp", text)
+
+    def test_a_line_has_one_value_of_every_axis_but_x(self):
+        """A third axis gives more lines, of the colour of their series, none that goes to and fro."""
+        svg, page = self.path("p.svg"), self.path("p.json")
+        self.sweep(*EXPERIMENT, "--over", "plan.tp=1,2,4,plan.dp=8,4,2", "--over", "plan.zero=0,1",
+                   "--over", "plan.microbatch=1,2", "--plot", svg, "x=plan.tp", "series=plan.zero",
+                   "--json", page)
+        text = pathlib.Path(svg).read_text()
+        for label in ("plan.zero=0: plan.microbatch=1", "plan.zero=1: plan.microbatch=2"):
+            self.assertIn(label, text)
+        lines = re.findall(r'<path d="([^"]*)" fill="none" stroke="([^"]*)"', text)
+        self.assertEqual(len(lines), 4)
+        self.assertEqual(len({colour for _, colour in lines}), 2)
+        for path, _ in lines:
+            across = [float(x) for x in re.findall(r"[ML]([0-9.]+),", path)]
+            self.assertEqual(across, sorted(set(across)))
+        self.assertEqual(json.loads(pathlib.Path(page).read_text())["plot"],
+                         {"x": "plan.tp", "y": "", "series": "plan.zero"})
 
     # ---- kills ----
 

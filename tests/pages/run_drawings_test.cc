@@ -140,6 +140,22 @@ TEST(RunDrawingsTest, ANodeHasTheLoadOfItsBusiestLink) {
   EXPECT_EQ(drawing["joins"].size(), 4u);
 }
 
+TEST(RunDrawingsTest, TheChipOfAStragglerIsMarked) {
+  HandMadeRun run = drawn_run();
+  run.graph.ranks[2].slowdown = 1.5;
+  const Json drawing = cluster_drawing(finished(run));
+  ASSERT_EQ(drawing["slow"].size(), 1u);
+  const Json& sign = drawing["slow"][0];
+  EXPECT_EQ(drawing["rows"][sign[0].get<std::size_t>()]["kind"], drawing["rows"][1]["kind"]);
+  EXPECT_EQ(sign[2].get<int>(), 2);
+  EXPECT_EQ(sign[3].get<double>(), 1.5);
+  const Json ranks = rank_times(finished(run));
+  ASSERT_EQ(ranks["slow"].size(), 1u);
+  EXPECT_EQ(ranks["slow"][0][0].get<int>(), 1);  // of stage 1
+  EXPECT_EQ(ranks["slow"][0][2].get<int>(), 2);
+  EXPECT_TRUE(drawing["faults"].empty());
+}
+
 TEST(RunDrawingsTest, KernelsAlikeAreOnePoint) {
   const HandMadeRun run = drawn_run();
   const Json roofline = kernel_roofline(finished(run));

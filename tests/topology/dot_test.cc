@@ -7,6 +7,7 @@
 #include "sim/base/quantity_text.h"
 #include "topology/faults.h"
 #include "topology/kinds/dgx_superpod.h"
+#include "topology/kinds/explicit_graph.h"
 #include "topology/kinds/torus.h"
 
 namespace stepsim {
@@ -93,10 +94,49 @@ TEST(DotTest, ThinsALargeTorusAndShowsItsAxes) {
   EXPECT_EQ(count(text, " links"), 0U);
 }
 
+// A graph that somebody listed, 192 chips at 24 switches of 8 under one more, has one level.
+TEST(DotTest, DividesAGraphOfOneLevelByItsSwitches) {
+  ExplicitGraphSpec graph;
+  graph.nodes.push_back({"core", NodeKind::kSwitch});
+  for (int leaf = 0; leaf < 24; ++leaf) {
+    const std::string name = "leaf" + std::to_string(leaf);
+    graph.nodes.push_back({name, NodeKind::kSwitch});
+    graph.links.push_back({.from = name, .to = "core", .bandwidth = 50_GBps});
+    for (int chip = 0; chip < 8; ++chip) {
+      const std::string gpu = "gpu" + std::to_string(8 * leaf + chip);
+      graph.nodes.push_back({gpu});
+      graph.links.push_back({.from = gpu, .to = name, .bandwidth = 50_GBps});
+    }
+  }
+  const BuiltTopology built = build(graph);
+  EXPECT_EQ(chips_per_box(built, {}), 8U);
+  const std::string text = dot_of(built, {});
+  EXPECT_EQ(count(text, "shape=box"), 24U);
+  EXPECT_EQ(count(text, "label=\"gpu0 to gpu7\\n8 gpu*\\n1 leaf*\""), 1U);
+  EXPECT_EQ(count(text, "label=\"gpu184 to gpu191\\n8 gpu*\\n1 leaf*\""), 1U);
+  EXPECT_EQ(count(text, " -- n"), 24U);
+}
+
+// A prime number of chips is divided as evenly as can be.
+TEST(DotTest, DividesAPrimeNumberOfChips) {
+  ExplicitGraphSpec graph;
+  graph.nodes.push_back({"hub", NodeKind::kSwitch});
+  for (int chip = 0; chip < 211; ++chip) {
+    graph.nodes.push_back({"gpu" + std::to_string(chip)});
+    graph.links.push_back({.from = graph.nodes.back().name, .to = "hub", .bandwidth = 50_GBps});
+  }
+  const std::string text = dot_of(build(graph), {});
+  EXPECT_EQ(count(text, "shape=box"), 36U);  // of 6 and one of 1
+  EXPECT_EQ(count(text, "label=\"gpu210\\n1 gpu*\""), 1U);
+}
+
 // One axis is a ring of boxes.
 TEST(DotTest, CollapsesALongRing) {
   const BuiltTopology ring = build(TorusSpec{.axes = {{300, true}}, .link_bandwidth = 90_GBps});
-  EXPECT_EQ(count(dot_of(ring, {}), "thinned"), 0U);
+  const std::string text = dot_of(ring, {});
+  EXPECT_EQ(count(text, "thinned"), 0U);
+  EXPECT_EQ(count(text, "shape=box"), 30U);
+  EXPECT_EQ(count(text, " -- n"), 30U);
 }
 
 }  // namespace

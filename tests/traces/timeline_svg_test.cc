@@ -19,12 +19,13 @@ TimelinePlot small_plot() {
   plot.end = at(100'000'000);
   PlottedRank first;
   first.name = "rank 0";
-  first.slices.push_back({at(0), at(40'000'000), "7", "forward", false});
+  first.slices.push_back({at(0), at(40'000'000), "7", ColourRole::kForward, false});
   first.holds = {{at(0), 0}, {at(0), 2}, {at(40'000'000), 1}};
   PlottedRank second;
   second.name = "rank 1";
-  second.slices.push_back({at(40'000'000), at(100'000'000), "8", "backward", true});
-  second.slices.push_back({at(99'999'000), at(100'000'000), "too long", "backward", false});
+  second.slices.push_back({at(40'000'000), at(100'000'000), "8", ColourRole::kBackward, true});
+  second.slices.push_back(
+      {at(99'999'000), at(100'000'000), "too long", ColourRole::kBackward, false});
   plot.ranks = {first, second};
   return plot;
 }
@@ -37,10 +38,12 @@ bool contains(const std::string& text, std::string_view part) {
 // so it is 3,000 wide, from x = 136 on.
 TEST(TimelineSvgTest, SlicesStandWhereTheirTimesAre) {
   const std::string svg = timeline_svg(small_plot());
+  const std::string forward(colour_of(ColourRole::kForward).light);
+  const std::string pale = mixed(colour_of(ColourRole::kBackward).light, "#ffffff", 0.55);
   EXPECT_TRUE(contains(
-      svg, "<rect x=\"136.00\" y=\"74\" width=\"1200.00\" height=\"22\" fill=\"#009E73\""));
+      svg, "<rect x=\"136.00\" y=\"74\" width=\"1200.00\" height=\"22\" fill=\"" + forward));
   EXPECT_TRUE(contains(
-      svg, "<rect x=\"1336.00\" y=\"132\" width=\"1800.00\" height=\"22\" fill=\"#8cbfe0\""));
+      svg, "<rect x=\"1336.00\" y=\"132\" width=\"1800.00\" height=\"22\" fill=\"" + pale));
 }
 
 TEST(TimelineSvgTest, LabelsAreDrawnWhereThereIsRoom) {

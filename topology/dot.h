@@ -15,10 +15,11 @@
 //
 // Other networks of more than `most_nodes` nodes are collapsed. Whole groups of chips, with the
 // switches that serve only them, become one box that lists its content, and the label says so. The
-// groups are the smallest of which there are at most `most_boxes`; where that would be a single one, as
-// in a graph of one level, they are equal parts of the last level, by its smallest switches. If more than `most_switches`
-// switches are outside all boxes, those of one kind become one. A line then stands for all links
-// between two boxes, labelled with their number and their total bandwidth one way.
+// groups are the smallest of which there are at most `most_boxes`; where that would be a single
+// one, as in a graph of one level, they are equal parts of the last level, by its smallest
+// switches. If more than `most_switches` switches are outside all boxes, those of one kind become
+// one. A line then stands for all links between two boxes, labelled with their number and their
+// total bandwidth one way.
 
 #pragma once
 

@@ -9,10 +9,10 @@
 //
 // A bar of less than a letter's height has its value above it. Notes are dashed lines at their x.
 //
-// Curves use the eight colours of sim/base/palette.h in turn. A line and a marker have the same colour
-// if their labels are equal up to the colon, as in "n = 16: formula" and "n = 16: simulated". Joined
-// points that have a colour again have dashes and another shape. It throws nothing. A plot without
-// any point that can be drawn has axes from 0 to 1.
+// Curves use the eight colours of sim/base/palette.h in turn. A line and a marker have the same
+// colour if their labels are equal up to the colon, as in "n = 16: formula" and "n = 16:
+// simulated". Joined points that have a colour again have dashes and another shape. It throws
+// nothing. A plot without any point that can be drawn has axes from 0 to 1.
 
 #pragma once
 

@@ -87,33 +87,40 @@ class TimelineDrawing {
            width_ * static_cast<double>(time.since_start.count()) / static_cast<double>(whole_);
   }
 
-  // Only the kinds that are drawn.
+  // Only the kinds that are drawn, in as many lines as they need.
   double legend(double y) {
+    constexpr double kLine = 20;
     double x = kMargin;
+    const auto add = [&](std::string_view text, double sign, const auto& draw) {
+      const double width = sign + 7 * static_cast<double>(text.size());
+      if (x > kMargin && x + width > kMargin + kNames + width_) {
+        x = kMargin;
+        y += kLine;
+      }
+      body_ += draw();
+      body_ +=
+          fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", x + sign, y + 11, xml_escaped(text));
+      x += width + 18;
+    };
     for (const ColourRole role : kDrawnRoles) {
       const bool is_drawn = std::ranges::any_of(plot_.ranks, [&](const PlottedRank& rank) {
         return std::ranges::count(rank.slices, role, &PlottedSlice::role) > 0;
       });
       if (!is_drawn) continue;
-      body_ += fmt::format(
-          "<rect x=\"{}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{}\"/><text x=\"{}\" "
-          "y=\"{}\">{}</text>\n",
-          x, y, colour_of(role).light, x + 17, y + 11, name_of(role));
-      x += 17 + 7 * static_cast<double>(name_of(role).size()) + 18;
+      add(name_of(role), 17, [&] {
+        return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{}\"/>", x, y,
+                           colour_of(role).light);
+      });
     }
     const bool has_pale = std::ranges::any_of(plot_.ranks, [](const PlottedRank& rank) {
       return std::ranges::any_of(rank.slices, &PlottedSlice::is_pale);
     });
-    if (has_pale) {
-      constexpr std::string_view kPale = "pale: the second chunk, the fourth, ...";
-      body_ += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", x, y + 11, kPale);
-      x += 6.2 * static_cast<double>(kPale.size()) + 18;
-    }
+    if (has_pale) add("pale: the second chunk, the fourth, ...", 0, [] { return std::string(); });
     if (has_curves_) {
-      body_ += fmt::format(
-          "<path d=\"M{0} {1}h14\" stroke=\"{5}\" fill=\"none\"/><text x=\"{2}\" "
-          "y=\"{3}\">{4}</text>\n",
-          x, y + 6, x + 19, y + 11, xml_escaped(plot_.holds), neutral("ink"));
+      add(plot_.holds, 19, [&] {
+        return fmt::format("<path d=\"M{} {}h14\" stroke=\"{}\" fill=\"none\"/>", x, y + 6,
+                           neutral("ink"));
+      });
     }
     return y + 26;
   }

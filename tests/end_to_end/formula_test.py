@@ -7,7 +7,7 @@ from program import StepsimTest, main, stepsim
 
 class FormulaTest(StepsimTest):
     def test_words_that_people_try_find_studies(self):
-        for word, formula in (("all-reduce", "(B5"), ("All_Reduce", "(B5"), ("memory", "bytes"),
+        for word, formula in (("all-reduce", "(B5"), ("All_Reduce", "(B5"), ("memory", "(I4.memory"),
                               ("mixed", "(E8")):
             done = stepsim("validate", "--list", word)
             self.assertEqual(done.returncode, 0, word + done.stderr)

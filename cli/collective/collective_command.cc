@@ -494,7 +494,7 @@ MscclExport msccl_of(const CollectiveRequest& request) {
   if (request.chips.size() < 2) {
     throw ConfigError({Problem{"--export msccl", "needs two ranks: one sends nothing"}});
   }
-  const OpGraph graph = graph_of(request, request.sizes.front());
+  const OpGraph graph = graph_of(request, request.algorithm, request.sizes.front());
   CollectivePlans plans(graph, request.cluster, request.granularity, request.fidelity);
   const ChosenCollective chosen = plans.chosen_for(CollectiveWorkId(0), GroupId(0));
   return export_msccl(task_of(graph, graph.collective_works[0]), *chosen.algorithm,

@@ -47,7 +47,7 @@ class TorchtitanSettings {
            size_of(flavor, "vocabulary", base.embedding.vocabulary) ==
                model_.embedding.vocabulary &&
            size_of(flavor, "experts.routed", base.experts.routed) == model_.experts.routed &&
-           size_of(flavor, "prediction_modules", base.prediction_modules) ==
+           size_of(flavor, "prediction_modules", base.prediction.modules) ==
                model_.prediction.modules;
   }
 

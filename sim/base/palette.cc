@@ -1,7 +1,5 @@
 #include "sim/base/palette.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -131,9 +129,12 @@ std::span<const std::string_view> load_scale() {
 std::string mixed(std::string_view from, std::string_view to, double share) {
   const std::array<int, 3> a = channels(from);
   const std::array<int, 3> b = channels(to);
+  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text = "#";
   for (std::size_t i = 0; i < a.size(); ++i) {
-    text += fmt::format("{:02x}", std::lround(a[i] + share * (b[i] - a[i])));
+    const auto value = static_cast<std::size_t>(std::lround(a[i] + share * (b[i] - a[i])));
+    text += kDigits[value / 16];
+    text += kDigits[value % 16];
   }
   return text;
 }

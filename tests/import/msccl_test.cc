@@ -67,9 +67,11 @@ std::string ring_all_reduce(int n) {
 
 double time_of_list(const StepList& list, Bytes bytes) {
   const Cluster cluster = one_node(static_cast<int>(list.members), Bandwidth(1e9));
-  OpGraph graph = graph_of(
-      cluster,
-      {.op = list.op, .bytes = bytes, .algorithm = AlgorithmChoice::kCustom, .step_list = 0});
+  OpGraph graph = graph_of(cluster, {.communicator = {},
+                                     .op = list.op,
+                                     .bytes = bytes,
+                                     .algorithm = AlgorithmChoice::kCustom,
+                                     .step_list = 0});
   graph.step_lists.push_back(list);
   return to_seconds(simulate(graph, cluster, {.granularity = Granularity::kStepped}).step_time);
 }
@@ -80,10 +82,12 @@ TEST(MscclTest, ARingTakesTheTimeOfTheBuiltInRing) {
   EXPECT_EQ(list.steps.size(), 8U * 14U);
   const Cluster cluster = one_node(8, Bandwidth(1e9));
   const Bytes bytes(8 << 20);
-  const double ring = simulated(
-      cluster,
-      {.op = CollectiveOp::kAllReduce, .bytes = bytes, .algorithm = AlgorithmChoice::kRing},
-      Granularity::kStepped);
+  const double ring = simulated(cluster,
+                                {.communicator = {},
+                                 .op = CollectiveOp::kAllReduce,
+                                 .bytes = bytes,
+                                 .algorithm = AlgorithmChoice::kRing},
+                                Granularity::kStepped);
   EXPECT_NEAR(time_of_list(list, bytes), ring, 1e-9 * ring);
 }
 

@@ -41,8 +41,8 @@ ClusterSpec cluster_spec_of(const std::string& text) {
 }
 
 double time_on(const std::string& cluster, CollectiveOp op, std::int64_t bytes) {
-  return simulated(build_cluster(cluster_spec_of(cluster)), {.op = op, .bytes = Bytes(bytes)},
-                   Granularity::kPipelined);
+  return simulated(build_cluster(cluster_spec_of(cluster)),
+                   {.communicator = {}, .op = op, .bytes = Bytes(bytes)}, Granularity::kPipelined);
 }
 
 Bandwidth link_between(const Imported& imported, const std::string& from, const std::string& to) {
@@ -164,9 +164,10 @@ TEST(SlurmTopologyTest, NodesAreThoseOfACluster) {
   // 16 cards of 50 GB/s, over two spines.
   EXPECT_EQ(link_between(read, "leaf2", "spine2"), Bandwidth(400e9));
   // Within a node it is a DGX H100.
-  const double inside = simulated(build_cluster(load_cluster("dgx-h100-8")),
-                                  {.op = CollectiveOp::kAllGather, .bytes = Bytes(kMegabytes64)},
-                                  Granularity::kPipelined);
+  const double inside =
+      simulated(build_cluster(load_cluster("dgx-h100-8")),
+                {.communicator = {}, .op = CollectiveOp::kAllGather, .bytes = Bytes(kMegabytes64)},
+                Granularity::kPipelined);
   const Imported one = network_of("slurm-topology", "SwitchName=leaf Nodes=a\n");
   EXPECT_NEAR(time_on(one.text, CollectiveOp::kAllGather, kMegabytes64), inside, 0.01 * inside);
 }

@@ -28,7 +28,7 @@ IMPORT = ["import", "import/aicb", "import/astra", "import/chakra", "import/deep
           "import/msccl", "import/nanotron", "import/nccl", "import/nccl_topology", "import/nemo", "import/ns3",
           "import/primus", "import/settings", "import/slurm", "import/torchtitan", "import/trace",
           "import/trainer", "import/transformers"]
-GOODPUT = ["analysis/goodput", "analysis/goodput/steps"]
+GOODPUT = ["analysis/goodput", "analysis/goodput/energy", "analysis/goodput/steps"]
 ANALYSIS = ["analysis/step", "analysis/collective_forms", "analysis/formulas"]
 
 MAY_INCLUDE = {
@@ -82,6 +82,7 @@ MAY_INCLUDE = {
     "analysis/calibration": LOADED + ["analysis/accuracy"],
     # Runs with failures know times only; steps/ simulates those.
     "analysis/goodput": ["sim/base", "sim/engine"],
+    "analysis/goodput/energy": ["sim/base", "analysis/goodput"],
     "analysis/goodput/steps": LOADED + GOODPUT,
     "analysis/search": LOADED + ["analysis/step"],
     "analysis/studies": LOADED + ANALYSIS + GOODPUT[:1] + SERVING + PASSES,
@@ -119,7 +120,7 @@ FILES = {
     "analysis/calibration": ["proto/load_experiment.h"],
     "analysis/studies": ["proto/load_experiment.h", "proto/catalog/measured_tables.h"],
     "workload": ["sim/collectives/byte_matrix.h"],
-    "pages": ["proto/json_value.h"],
+    "pages": ["proto/json_value.h", "experiment/uncertainty.h"],
     "pages/run": ["proto/json_value.h", "workload/model_counts.h"],
     "import/nccl": ["analysis/accuracy/nccl_log.h"],  # one reader a format
 }

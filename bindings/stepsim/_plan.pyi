@@ -19,6 +19,8 @@ class Plan(Part):
                  chips_per_domain: Optional[int] = ...,
                  global_batch: Optional[int] = ...,
                  sequence: Optional[int] = ...,
+                 vision_tokens: Optional[int] = ...,
+                 picture_tokens: Optional[int] = ...,
                  document_length: Optional[int] = ...,
                  microbatch: Optional[int] = ...,
                  sequence_parallel: Optional[bool] = ...,
@@ -51,7 +53,8 @@ class Plan(Part):
                  communication_dtype: Optional[Literal["fp32", "bf16", "fp16", "fp8", "int8", "mxfp8", "mxfp4", "nvfp4", "int4", "fp8_block"]] = ...,
                  dispatch_dtype: Optional[Literal["fp32", "bf16", "fp16", "fp8", "int8", "mxfp8", "mxfp4", "nvfp4", "int4", "fp8_block"]] = ...,
                  combine_dtype: Optional[Literal["fp32", "bf16", "fp16", "fp8", "int8", "mxfp8", "mxfp4", "nvfp4", "int4", "fp8_block"]] = ...,
-                 optimizer: Optional[Literal["adam", "none"]] = ...,
+                 optimizer: Optional[Literal["adam", "none", "muon"]] = ...,
+                 vision: Optional[Literal["all", "projector", "none"]] = ...,
                  lora_rank: Optional[int] = ...,
                  lora_modules: Optional[str] = ...,
                  frozen_dtype: Optional[Literal["fp32", "bf16", "fp16", "fp8", "int8", "mxfp8", "mxfp4", "nvfp4", "int4", "fp8_block"]] = ...,
@@ -77,6 +80,10 @@ class Plan(Part):
             ranks. The others idle.
         global_batch: Sequences of a step. (default: 0)
         sequence: Tokens of a sequence. (default: 0)
+        vision_tokens: Tokens of a sequence, or of a new prompt, that a model's vision part makes of
+            pictures. 0: text alone, and the vision part is not there. (default: 0)
+        picture_tokens: Tokens of one picture: its patches attend to each other. 0: a sequence has one
+            picture. (default: 0)
         document_length: Tokens of the documents that each sequence is packed of: attention stays within
             a document. 0: a sequence is one document. (default: 0)
         microbatch: Sequences of a micro-batch, which goes through the layers at once. (default: 1)
@@ -143,8 +150,11 @@ class Plan(Part):
             results.
         combine_dtype: Type of the experts' results on their way back, and of the gradients of the
             tokens.
-        optimizer: adam, or none: forward and backward only, without optimizer state, as the closed
-            forms count a step. (default: adam)
+        optimizer: adam; muon: of matrices, whose updates Newton-Schulz steps make orthogonal and which
+            have one moment, and adam of tables, norms and biases; or none: forward and backward only,
+            without optimizer state, as the closed forms count a step. (default: adam)
+        vision: What of a model's vision part is trained: all, projector (its encoder is frozen) or
+            none. (default: all)
         lora_rank: Rank of the low-rank adapters (LoRA) beside each projection of a block, which are all
             that is trained: the model is frozen.
         lora_modules: Projections that have adapters, joined by +: qkv (all in front of attention or of

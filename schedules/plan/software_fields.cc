@@ -395,6 +395,7 @@ void add_update(Table& table) {
                "of a rank's partition is on the host with the optimizer "
                "(deepspeed/runtime/zero/stage3.py, grad_partitions_flat_buffer), those of "
                "Megatron and verl stay on the chip.",
+       .advice = "true for DeepSpeed, false for all others.",
        .rules = "Of effect with host_optimizer and zero 2 or 3."});
 }
 

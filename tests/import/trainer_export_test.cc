@@ -85,6 +85,10 @@ class RandomSettings {
     model_["gated_mlp"] = !choices_.one_in(3);
     model_["tied_embeddings"] = choices_.one_in(4);
     model_["norm"] = choices_.pick({"rms", "rms", "layer"});
+    if (is_maxtext() && model_["norm"] == "layer") {  // its block "gpt3"
+      model_["attention_bias"] = true;
+      model_["mlp_bias"] = true;
+    }
     if (choices_.one_in(4)) {
       latent();
     } else {

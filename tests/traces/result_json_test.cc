@@ -26,13 +26,26 @@ std::vector<std::string> keys(const ordered_json& object) {
 // result_json.h gives the order.
 TEST(ResultJsonTest, KeysComeInTheirOrder) {
   const ordered_json result = parsed(hand_made_run());
-  EXPECT_EQ(keys(result),
-            (std::vector<std::string>{
-                "name", "step_time_s", "steps", "tokens_per_s", "tokens_per_s_per_chip",
-                "model_flops_per_step", "flops_convention", "peak_flops_per_s_per_chip",
-                "model_flops_utilization", "hardware_flops_utilization", "fidelity", "granularity",
-                "chips", "breakdown_s", "critical_path", "memory", "energy", "links",
-                "bytes_by_axis", "simulator"}));
+  EXPECT_EQ(keys(result), (std::vector<std::string>{"name",
+                                                    "step_time_s",
+                                                    "steps",
+                                                    "tokens_per_s",
+                                                    "tokens_per_s_per_chip",
+                                                    "model_flops_per_step",
+                                                    "flops_convention",
+                                                    "peak_flops_per_s_per_chip",
+                                                    "model_flops_utilization",
+                                                    "hardware_flops_utilization",
+                                                    "fidelity",
+                                                    "granularity",
+                                                    "chips",
+                                                    "breakdown_s",
+                                                    "critical_path",
+                                                    "memory",
+                                                    "energy",
+                                                    "links",
+                                                    "bytes_by_axis",
+                                                    "simulator"}));
   EXPECT_EQ(keys(result["breakdown_s"]),
             (std::vector<std::string>{"compute", "exposed_communication", "bubble", "idle"}));
   EXPECT_EQ(keys(result["breakdown_s"]["exposed_communication"]),

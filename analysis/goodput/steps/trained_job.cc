@@ -200,11 +200,11 @@ TrainedJob train_job(const Experiment& experiment, const Cluster& cluster,
                      const FailureTable& table, const JobOptions& options) {
   const SimulatedExperiment done = simulate_experiment(experiment, cluster, options.simulation);
   const StepMetrics& metrics = done.runs.front().metrics;
-  TrainedJob trained{.step = metrics.step_time,
-                     .tokens_per_step = metrics.tokens_per_s * to_seconds(metrics.step_time),
-                     .model_flops_utilization = metrics.model_flops_utilization,
-                     .energy = energy_of_step(experiment, cluster, done.graph,
-                                              done.runs.front().result)};
+  TrainedJob trained{
+      .step = metrics.step_time,
+      .tokens_per_step = metrics.tokens_per_s * to_seconds(metrics.step_time),
+      .model_flops_utilization = metrics.model_flops_utilization,
+      .energy = energy_of_step(experiment, cluster, done.graph, done.runs.front().result)};
   JobShape& job = trained.job;
   job.step = std::max<Ticks>(1, ticks_of(trained.step));
   job.work = work_of(options.length, job.step, trained.tokens_per_step);

@@ -113,11 +113,10 @@ std::vector<WeightMatrix> matrices_of(const Layer& layer) {
   for (const LayerOp& op : layer.ops) {
     const Kernel* const kernel = weights_matmul(op);
     if (kernel == nullptr || op.name.role() == OpRole::kHead) continue;
-    const std::int64_t count = op.parameters.own / (kernel->n * kernel->k);
-    if (count == 0) continue;  // another layer owns them, or they are frozen
+    if (op.parameters.own == 0) continue;  // another layer owns them, or they are frozen
     matrices.push_back({.rows = kernel->n,
                         .columns = kernel->k,
-                        .count = count,
+                        .count = op.parameters.own / (kernel->n * kernel->k),
                         .routed = op.region == Region::kExpert});
   }
   return matrices;

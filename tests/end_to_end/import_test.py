@@ -163,7 +163,7 @@ class ImportTest(StepsimTest):
             # Kernels are not slowed down by communication, and sends don't wait for receives.
             self.assertLess(abs(read["replay"]["step_time_s"] / run["step_time_s"] - 1), 0.02)
         self.expect_refused(["run", "llama3-8b-dgx-h100-8", "--export", "gaol", folder],
-                            '--export: must be chakra, goal or kineto, is "gaol"')
+                            '--export: must be one of chakra, goal, kineto, megatron, torchtitan, maxtext, nemo; is "gaol"')
         self.expect_refused(["run", "llama3-8b-dgx-h100-8", "--export", "kineto", folder, "--trace",
                              "t.json"], "--trace can't be given")
         self.expect_refused(["run", "llama3-8b-dgx-h100-8", "--export=chakra"], "--export chakra FOLDER")

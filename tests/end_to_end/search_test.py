@@ -32,7 +32,7 @@ class SearchTest(StepsimTest):
         self.assertEqual(result["bound_gap"], 0)
         self.assertEqual(result["outcome"], "found")
         self.assertEqual(result["searched_keys"], ["tp", "dp", "pp", "zero", "recompute"])
-        self.assertEqual(result["answer"], {**result["best"][0], "refined": False})
+        self.assertEqual(result["answer"], {**result["best"][0], "refined": False, "training": None})
         self.assertEqual(len(result["best"]), 3)
         for plan in result["best"] + result["front"]:
             self.assertEqual(set(plan), PLAN_FIELDS)

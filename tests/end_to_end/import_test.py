@@ -166,7 +166,7 @@ class ImportTest(StepsimTest):
                             '--export: must be one of chakra, goal, kineto, megatron, torchtitan, maxtext, nemo; is "gaol"')
         self.expect_refused(["run", "llama3-8b-dgx-h100-8", "--export", "kineto", folder, "--trace",
                              "t.json"], "--trace can't be given")
-        self.expect_refused(["run", "llama3-8b-dgx-h100-8", "--export=chakra"], "--export chakra FOLDER")
+        self.expect_refused(["run", "llama3-8b-dgx-h100-8", "--export=chakra"], "--export chakra PATH")
 
     def test_sends_that_wait_for_one_another_are_named(self):
         path = self.write("x.goal", "num_ranks 2\nrank 0 {\na: send 8b to 1 tag 0\nb: recv 8b from 1 tag 0\n"

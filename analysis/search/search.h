@@ -108,7 +108,7 @@ struct FoundPlan {
   double mfu = 0;
   std::int64_t chips = 0;
   double cost = 0;                 // of a step; chip-hours where there is no price
-  std::optional<double> joules{};  // of a step, at most; unset where the chip doesn't say its power
+  std::optional<double> joules{};  // of a step; unset where the chip doesn't say its power
   Breakdown breakdown{};
   std::vector<std::string> axes{};  // names of breakdown.exposed_communication
 };

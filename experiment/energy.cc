@@ -22,7 +22,7 @@ double seconds_of(const ComputeWork& work, const ChipSpec& chip) {
   return to_seconds(total);
 }
 
-// Of the runs of kernels that a rank of the program has in a step.
+// Returns the energy of all kernels that a rank of the program runs in a step.
 double joules_of_program(const Program& program, const KernelEnergy& energy) {
   double joules = 0;
   for (const Op& op : program.ops) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "import/importer.h"
+#include "import/input_bytes.h"
 #include "topology/kinds/explicit_graph.h"
 
 namespace stepsim {
@@ -52,6 +53,18 @@ struct ClusterAbout {
 // of the graph, and of names that the catalog doesn't have.
 Imported imported_cluster(const ImportRequest& request, ClusterAbout about,
                           const ExplicitGraphSpec& spec, std::vector<Problem>& problems);
+
+// Reads the only file of a request with a Reader(request, problems). Throws ConfigError with all
+// problems.
+template <typename Reader>
+Imported read_network(const ImportRequest& request, InputKind kind) {
+  std::vector<Problem> problems;
+  const auto text = read_bytes(request.files[0], problems, kind);
+  throw_if_any(problems);
+  Imported imported = Reader(request, problems).read(*text);
+  throw_if_any(std::move(problems));
+  return imported;
+}
 
 // Returns the whole number, from low to high; adds a problem at `field` otherwise.
 std::int64_t number_between(std::string_view text, std::int64_t low, std::int64_t high,

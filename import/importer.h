@@ -34,8 +34,8 @@ struct ImportRequest {
   std::string model{};  // a model of the catalog or a file, for settings without one
   std::vector<std::string> sets{};
   bool verbose = false;
-  // Of an export that is read again: what the only file would hold, and the record of an experiment
-  // (proto/experiment_record.h), on whose cluster it runs.
+  // An export that is read again gives its text here, not in a file, and runs on the cluster of
+  // this record of an experiment (proto/experiment_record.h).
   std::string text{};
   std::string cluster_record{};
 };

@@ -65,12 +65,19 @@ class Group:
             self.intervals += 1
             self.inside += row["interval"][0] <= row["measured"] <= row["interval"][1]
 
+    def median(self):
+        return 100 * statistics.median(abs(error) for error in self.errors)
+
+    def tail(self):
+        """The 90th percentile, nearest rank."""
+        return 100 * sorted(abs(error) for error in self.errors)[math.ceil(0.9 * len(self.errors)) - 1]
+
+    def covered(self):
+        return f"{100 * self.inside / self.intervals:.0f} %" if self.intervals else ""
+
     def line(self, name, metric):
-        sizes = sorted(abs(error) for error in self.errors)
-        tail = sizes[math.ceil(0.9 * len(sizes)) - 1]  # nearest rank
-        covered = f"{100 * self.inside / self.intervals:.0f} %" if self.intervals else ""
-        return (f"| {name} | {METRICS[metric]} | {len(sizes)} | {self.left_out} | {100 * statistics.median(sizes):.1f} % "
-                f"| {100 * tail:.1f} % | {100 * statistics.mean(self.errors):+.1f} % | {covered} |")
+        return (f"| {name} | {METRICS[metric]} | {len(self.errors)} | {self.left_out} | {self.median():.1f} % "
+                f"| {self.tail():.1f} % | {100 * statistics.mean(self.errors):+.1f} % | {self.covered()} |")
 
 
 def table_of(rows):
@@ -113,13 +120,10 @@ def summary_line(name, rows):
         for row in rows:
             if row["metric"] == metric and row["grade"] != "C":
                 group.add(row)
-        sizes = sorted(abs(error) for error in group.errors)
-        if not sizes:
+        if group.errors:
+            cells += [f"{group.median():.1f} % ({len(group.errors)})", f"{group.tail():.0f} %", group.covered()]
+        else:
             cells += ["", "", ""]
-            continue
-        tail = sizes[math.ceil(0.9 * len(sizes)) - 1]
-        covered = f"{100 * group.inside / group.intervals:.0f} %" if group.intervals else ""
-        cells += [f"{100 * statistics.median(sizes):.1f} % ({len(sizes)})", f"{100 * tail:.0f} %", covered]
     return f"| {name} | " + " | ".join(cells) + " |"
 
 

@@ -248,7 +248,7 @@ std::string json_of(const CollectiveRequest& request, const Point& point) {
       simulator_json(point.result.statistics));
 }
 
-// Of --algorithm all.
+// Returns the JSON of --algorithm all.
 std::string json_of(const CollectiveRequest& request, const std::vector<AlgorithmColumn>& columns) {
   std::string text = fmt::format("{{\"op\": \"{}\", \"ranks\": {}, \"algorithms\": [",
                                  name_of(request.op), request.chips.size());

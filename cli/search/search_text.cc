@@ -325,22 +325,49 @@ std::vector<std::string> varied_keys(const SearchRequest& request,
   return varied;
 }
 
+using PlanPointers = std::vector<const FoundPlan*>;  // nullptr: none, whose cells are empty
+
+// Adds a column with a cell a plan.
+template <typename Cell>
+void add_column(std::string title, bool is_text, const PlanPointers& plans, const Cell& cell,
+                std::vector<Column>& columns) {
+  Column column{.title = std::move(title), .cells = {}, .is_text = is_text};
+  for (const FoundPlan* const plan : plans) column.cells.push_back(plan ? cell(*plan) : "");
+  columns.push_back(std::move(column));
+}
+
+// Adds step, MFU and memory.
+void add_measures(const PlanPointers& plans, std::vector<Column>& columns) {
+  add_column(
+      "step", false, plans,
+      [](const FoundPlan& plan) { return fmt::format("{:.3f} s", to_seconds(plan.step)); },
+      columns);
+  add_column(
+      "MFU", false, plans,
+      [](const FoundPlan& plan) { return fmt::format("{:.1f} %", 100 * plan.mfu); }, columns);
+  add_column(
+      "memory", false, plans,
+      [](const FoundPlan& plan) {
+        return fmt::format("{:.1f} GB", static_cast<double>(plan.peak.value()) / kGigabyte);
+      },
+      columns);
+}
+
+std::string certainty_of(const FoundPlan& plan) {
+  return std::string(name_of(plan.certainty));
+}
+
 std::vector<Column> columns_of(const SearchRequest& request, const std::vector<FoundPlan>& plans) {
+  PlanPointers listed;
+  for (const FoundPlan& plan : plans) listed.push_back(&plan);
   std::vector<Column> columns;
   const auto add = [&](std::string title, bool is_text, const auto& cell) {
-    Column column{.title = std::move(title), .cells = {}, .is_text = is_text};
-    for (const FoundPlan& plan : plans) column.cells.push_back(cell(plan));
-    columns.push_back(std::move(column));
+    add_column(std::move(title), is_text, listed, cell, columns);
   };
-  add("step", false,
-      [](const FoundPlan& plan) { return fmt::format("{:.3f} s", to_seconds(plan.step)); });
-  add("MFU", false, [](const FoundPlan& plan) { return fmt::format("{:.1f} %", 100 * plan.mfu); });
-  add("memory", false, [](const FoundPlan& plan) {
-    return fmt::format("{:.1f} GB", static_cast<double>(plan.peak.value()) / kGigabyte);
-  });
+  add_measures(listed, columns);
   const auto is_sure = [](const FoundPlan& plan) { return plan.certainty == FitCertainty::kSure; };
   if (!std::ranges::all_of(plans, is_sure)) {
-    add("fits", true, [](const FoundPlan& plan) { return std::string(name_of(plan.certainty)); });
+    add("fits", true, certainty_of);
   }
   if (request.has_price || request.options.objective == Objective::kCost) {
     add(request.has_price ? "cost" : "chip-hours", false,
@@ -396,15 +423,13 @@ std::string interval_text(const std::optional<Interval>& interval) {
   return three_digits(interval->low) + " to " + three_digits(interval->high);
 }
 
-// What a whole training takes, in columns beside `plans`; nullptr stands for none.
-void add_training_columns(const SearchRequest& request, const std::vector<const FoundPlan*>& plans,
+// Adds what a whole training takes.
+void add_training_columns(const SearchRequest& request, const PlanPointers& plans,
                           std::vector<Column>& columns) {
   const auto add = [&](const char* title, const auto& cell) {
-    Column column{.title = title, .cells = {}};
-    for (const FoundPlan* const plan : plans) {
-      column.cells.push_back(plan ? cell(training_of(request, *plan)) : "");
-    }
-    columns.push_back(std::move(column));
+    add_column(
+        title, false, plans,
+        [&](const FoundPlan& plan) { return cell(training_of(request, plan)); }, columns);
   };
   add("days", [](const Training& training) { return three_digits(training.days); });
   add("8 of 10", [](const Training& training) { return interval_text(training.days_interval); });
@@ -424,7 +449,7 @@ void add_clusters(const SearchRequest& request, const SearchResult& result,
                    ? fmt::format("days, {} and energy of a training of {:.4g} tokens (--tokens)",
                                  request.has_price ? "cost" : "chip-hours", *request.tokens)
                    : "");
-  std::vector<const FoundPlan*> plans;
+  PlanPointers plans;
   Column names{.title = "cluster", .cells = {}, .is_text = true};
   Column proofs{.title = "proof", .cells = {}, .is_text = true};
   for (std::size_t place = 0; place < request.places.size(); ++place) {
@@ -437,19 +462,10 @@ void add_clusters(const SearchRequest& request, const SearchResult& result,
                               : fmt::format("within {:.1f} %", 100 * best.bound_gap));
   }
   std::vector<Column> columns = {std::move(names)};
-  const auto add = [&](const char* title, bool is_text, const auto& cell) {
-    Column column{.title = title, .cells = {}, .is_text = is_text};
-    for (const FoundPlan* const plan : plans) column.cells.push_back(plan ? cell(*plan) : "");
-    columns.push_back(std::move(column));
-  };
-  add("chips", false, [](const FoundPlan& plan) { return grouped(plan.chips); });
-  add("step", false,
-      [](const FoundPlan& plan) { return fmt::format("{:.3f} s", to_seconds(plan.step)); });
-  add("MFU", false, [](const FoundPlan& plan) { return fmt::format("{:.1f} %", 100 * plan.mfu); });
-  add("memory", false, [](const FoundPlan& plan) {
-    return fmt::format("{:.1f} GB", static_cast<double>(plan.peak.value()) / kGigabyte);
-  });
-  add("fits", true, [](const FoundPlan& plan) { return std::string(name_of(plan.certainty)); });
+  add_column(
+      "chips", false, plans, [](const FoundPlan& plan) { return grouped(plan.chips); }, columns);
+  add_measures(plans, columns);
+  add_column("fits", true, plans, certainty_of, columns);
   if (request.tokens) add_training_columns(request, plans, columns);
   columns.push_back(std::move(proofs));
   add_columns(columns, text);

@@ -239,12 +239,7 @@ class HtsimReader {
 }  // namespace
 
 Imported import_htsim_topology(const ImportRequest& request) {
-  std::vector<Problem> problems;
-  const auto text = read_bytes(request.files[0], problems, InputKind::kText);
-  throw_if_any(problems);
-  Imported imported = HtsimReader(request, problems).read(*text);
-  throw_if_any(std::move(problems));
-  return imported;
+  return read_network<HtsimReader>(request, InputKind::kText);
 }
 
 }  // namespace stepsim

@@ -16,7 +16,7 @@ namespace stepsim {
 namespace {
 
 constexpr std::uint64_t kMostMessages = 4'000'000;
-// Of MSCCL's interpreter (src/include/msccl.h and NCCL's MAXCHANNELS).
+// The interpreter of MSCCL takes at most so many (src/include/msccl.h and NCCL's MAXCHANNELS).
 constexpr std::size_t kMostStepsOfBlock = 256;
 constexpr std::uint32_t kMostChannels = 32;
 

@@ -247,12 +247,7 @@ class Ns3Reader {
 }  // namespace
 
 Imported import_ns3_topology(const ImportRequest& request) {
-  std::vector<Problem> problems;
-  const auto text = read_bytes(request.files[0], problems, InputKind::kTable);
-  throw_if_any(problems);
-  Imported imported = Ns3Reader(request, problems).read(*text);
-  throw_if_any(std::move(problems));
-  return imported;
+  return read_network<Ns3Reader>(request, InputKind::kTable);
 }
 
 }  // namespace stepsim

@@ -375,12 +375,7 @@ class SlurmReader {
 }  // namespace
 
 Imported import_slurm_topology(const ImportRequest& request) {
-  std::vector<Problem> problems;
-  const auto text = read_bytes(request.files[0], problems, InputKind::kText);
-  throw_if_any(problems);
-  Imported imported = SlurmReader(request, problems).read(*text);
-  throw_if_any(std::move(problems));
-  return imported;
+  return read_network<SlurmReader>(request, InputKind::kText);
 }
 
 }  // namespace stepsim

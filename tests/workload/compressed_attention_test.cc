@@ -51,7 +51,7 @@ TEST(CompressedAttentionTest, LayersHaveTheParametersOfTheirMatrices) {
                               + 1024 * 64 * 128;                   // its queries
   EXPECT_EQ(layers.block(1).parameters(), kWindowLayer + chosen);
   EXPECT_EQ(layers.block(2).parameters(), kWindowLayer + 4096 * 1024 + 128 * 512 + 512);
-  // Of the streams before the head: four weights.
+  // A projection of all streams gives each of the four its weight before the head.
   EXPECT_EQ(op_named(layers.head, "head_mapping").parameters.own, 4 * (4 * 4096) + 4 + 1);
 }
 

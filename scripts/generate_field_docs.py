@@ -22,7 +22,7 @@ page in a terminal, `stepsim help plan tp` one key.
 `catalog` starts from a plan of the catalog; the other keys go over it. `true` and `false` are written out. A key that
 nothing in the plan acts on is refused. How the keys work together, with measurements: [plans.md](plans.md).
 
-Written by `scripts/generate_field_docs.py` from the program; change `schedules/plan/plan_fields.cc`, not this page.
+Written by `scripts/generate_field_docs.py` from the program; change `schedules/plan/keys/plan_fields.cc`, not this page.
 
 """
 
@@ -33,7 +33,7 @@ or alone go over it: `--software torchtitan,loss=fused`, `--set software.loss=fu
 file `catalog` names the entry. What the entry brings that the plan rules out is left out; what a person gives and nothing in
 the plan acts on is refused. `stepsim help software` shows this page in a terminal, `stepsim help software loss` one key.
 
-Written by `scripts/generate_field_docs.py` from the program; change `schedules/plan/software_fields.cc`, not this page.
+Written by `scripts/generate_field_docs.py` from the program; change `schedules/plan/keys/software_fields.cc`, not this page.
 
 """
 
@@ -43,7 +43,7 @@ One pass of inference in place of a training step: the group `pass` of a file, `
 `--set pass.batch=64`. [inference.md](inference.md) says what a pass computes. `stepsim help pass` shows this page in a terminal,
 `stepsim help pass batch` one key.
 
-Written by `scripts/generate_field_docs.py` from the program; change `schedules/plan/pass_fields.cc`, not this page.
+Written by `scripts/generate_field_docs.py` from the program; change `schedules/plan/keys/pass_fields.cc`, not this page.
 
 """
 
@@ -63,7 +63,7 @@ A model is a file in `catalog/models`, or the group `model` of an experiment. `c
 model` shows this page in a terminal, `stepsim help model mixer_pattern` one field. [workload.md](workload.md) says what
 the layers compute, [adding-a-model.md](adding-a-model.md) where models come from.
 
-Written by `scripts/generate_field_docs.py` from the program; change `workload/model_fields.cc`, not this page.
+Written by `scripts/generate_field_docs.py` from the program; change `workload/model/model_fields.cc`, not this page.
 
 """
 
@@ -133,7 +133,7 @@ A table of failures is a file in `catalog/failures`, or the file of `stepsim goo
 and `--restart` are those of its groups. `stepsim help failures` shows this page in a terminal. [goodput.md](goodput.md)
 says what follows from them.
 
-Written by `scripts/generate_field_docs.py` from the program; change `analysis/goodput/failure_fields.cc`, not this page.
+Written by `scripts/generate_field_docs.py` from the program; change `goodput/failure_fields.cc`, not this page.
 
 """
 

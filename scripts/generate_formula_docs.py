@@ -21,7 +21,7 @@ holds, and where its sources print it wrongly.
 - `stepsim formula E7 B=48000 N=64 F=32768 MX=2` evaluates it.
 - `X=?` in place of a value solves for that input.
 
-`scripts/generate_formula_docs.py` writes this page. Change `analysis/formulas/`, not this page.
+`scripts/generate_formula_docs.py` writes this page. Change `books/formulas/`, not this page.
 
 Units are B, s, B/s, FLOP and FLOP/s; counts are plain numbers. The bandwidth of a TPU's axis counts both
 directions of a ring. The egress of a GPU counts one direction. The V of a collective is the whole array.

@@ -26,7 +26,7 @@ run its rows:
     stepsim validate B1              the rows that test a formula
     stepsim validate --fidelity all --plot DIR
 
-`scripts/generate_validation_docs.py` writes this page. Change `analysis/studies/`, not this page.
+`scripts/generate_validation_docs.py` writes this page. Change `books/studies/`, not this page.
 
 Each row is one regime. **Predicted** is the value of the formula, and **simulated** that of the simulation.
 **Expected** is the range of the difference that the mechanism explains. A comment above the row in the code

@@ -159,6 +159,7 @@ docs/experiment-files.md describes the files, docs/plan-keys.md every key of a p
 )",
     .options = run_option_list,
     .run = run_run_command,
+    .results = run_command_results,
 };
 
 }  // namespace stepsim

@@ -14,13 +14,14 @@ Cluster cluster_for_steps(const Experiment& experiment) {
 }
 
 Cluster cluster_for_steps(const Experiment& experiment, BuiltTopology built) {
-  Cluster cluster = build_cluster(experiment.cluster, std::move(built), experiment.plan.offloads());
+  Cluster cluster =
+      build_cluster(experiment.cluster, std::move(built), experiment.plan.offload.any());
   const ParallelPlan& plan = experiment.plan;
   const bool trains = !plan.is_inference();
   if (trains) {
     cluster.chip.efficiency = cluster.chip.efficiency.in_training(plan.kernels.attention_library);
   }
-  cluster.chip = with_sm_margin(sustained(slowest_of(plan.ranks(), cluster.chip), trains),
+  cluster.chip = with_sm_margin(sustained(slowest_of(plan.mesh.ranks(), cluster.chip), trains),
                                 plan.kernels.sm_margin);
   return cluster;
 }

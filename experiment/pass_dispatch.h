@@ -24,7 +24,7 @@ namespace stepsim {
 
 // Returns how tokens travel under kAuto in a pass that has prompts: by the normal kernels.
 // REQUIRES: the plan has no problem and is of inference.
-Dispatch dispatch_with_prompts(const ParallelPlan& plan, const CommunicationLibrary& library,
+Dispatch dispatch_with_prompts(const Ranks& mesh, const CommunicationLibrary& library,
                                const Places& places);
 
 // Returns how the tokens of the plan's pass travel: plan.dispatch, unless that is kAuto. REQUIRES:

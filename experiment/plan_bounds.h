@@ -85,7 +85,7 @@ class PlanBounds {
   };
 
   std::shared_ptr<Shares> shares_of(const ParallelPlan& plan);
-  std::shared_ptr<const Column> column_of(const ParallelPlan& plan);
+  std::shared_ptr<const Column> column_of(const Ranks& mesh, bool divides_width);
   // Returns nullptr if the order depends on times.
   std::shared_ptr<const PipelineSchedule> order_of(const ParallelPlan& plan);
 

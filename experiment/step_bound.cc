@@ -121,7 +121,7 @@ struct StepBound {
     }
   }
 
-  bool is_mirrored() const { return placement_of(plan) == Placement::kBidirectional; }
+  bool is_mirrored() const { return placement_of(plan.pipeline) == Placement::kBidirectional; }
   std::int64_t microbatches_of_chunk() const {
     return plan.microbatches() / (is_mirrored() ? 2 : 1);
   }
@@ -162,7 +162,7 @@ struct StepBound {
   // The step after one that some rank ended last. `from_rank_0` and `from_others`: what it takes at
   // least if that was rank 0, or another one.
   std::int64_t of_two_steps(std::int64_t from_rank_0, std::int64_t from_others) const {
-    if (plan.update.post_validation || plan.offloads()) return 0;
+    if (plan.update.post_validation || plan.offload.any()) return 0;
     if (is_mirrored()) from_rank_0 = 0;
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -253,9 +253,10 @@ struct StateMoves {
   std::int64_t after_last = 0;   // behind the start of the last ones (GradientPositions)
   std::int64_t gathers = 0;      // behind the optimizer
 };
-StateMoves state_moves(const ParallelPlan& plan, const RankCost& rank) {
+StateMoves state_moves(const StepBound& bound, const RankCost& rank) {
   StateMoves moves;
-  if (plan.state.zero == 3) return moves;
+  const int zero = bound.plan.state.zero;
+  if (zero == 3) return moves;
   for (std::size_t experts = 0; experts < 2; ++experts) {
     std::int64_t reductions = 0;
     std::int64_t parameters = 0;
@@ -264,11 +265,11 @@ StateMoves state_moves(const ParallelPlan& plan, const RankCost& rank) {
       parameters += chunk.parameter_gathers[experts];
     }
     // Zero 2 reduces every micro-batch, else all move after the last one has begun.
-    std::int64_t& behind = plan.state.zero == 2 ? moves.after_first : moves.after_last;
-    behind = std::max(behind, plan.state.zero == 2 ? plan.microbatches() * reductions : reductions);
+    std::int64_t& behind = zero == 2 ? moves.after_first : moves.after_last;
+    behind = std::max(behind, zero == 2 ? bound.plan.microbatches() * reductions : reductions);
     moves.gathers = std::max(moves.gathers, parameters);
   }
-  if (plan.overlap.parameters) moves.gathers = 0;
+  if (bound.plan.overlap.parameters) moves.gathers = 0;
   return moves;
 }
 
@@ -396,13 +397,12 @@ class Play {
 
 // The end of a one-step run, by rank 0's first pass at 0.
 std::int64_t end_of_step(const StepBound& bound, const PipelineSchedule& order, const Play& play) {
-  const ParallelPlan& plan = bound.plan;
   const std::vector<RankCost>& ranks = bound.ranks;
   std::int64_t most = 0;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const GradientPositions gradients =
         gradient_positions(order.ranks[rank], ranks[rank].chunks.size());
-    const StateMoves moves = state_moves(plan, ranks[rank]);
+    const StateMoves moves = state_moves(bound, ranks[rank]);
     const auto start = [&](const std::optional<std::size_t>& position) {
       return position ? play.starts(rank)[*position] : 0;
     };
@@ -417,9 +417,9 @@ std::int64_t end_of_step(const StepBound& bound, const PipelineSchedule& order, 
 // Returns, by chunk, how often FSDP may have gathered each layer for a step in which the rank's
 // first backward has not begun: for the forwards before it, and ahead of layers that have not been
 // visited.
-std::vector<std::int64_t> early_gathers(const ParallelPlan& plan, const StepBound& bound,
+std::vector<std::int64_t> early_gathers(const StepBound& bound,
                                         const std::vector<PipelineOp>& order, std::size_t chunks) {
-  std::vector<std::int64_t> early(chunks, plan.state.prefetch + 1);
+  std::vector<std::int64_t> early(chunks, bound.plan.state.prefetch + 1);
   const std::size_t first = gradient_positions(order, chunks).first.value_or(order.size());
   for (std::size_t i = 0; i < first; ++i) ++early[static_cast<std::size_t>(order[i].chunk)];
   for (std::int64_t& times : early) {
@@ -436,9 +436,8 @@ std::int64_t end_without_warm_up(const StepBound& bound, const PipelineSchedule&
   std::int64_t most = 0;
   for (std::size_t i = 0; i < bound.ranks.size(); ++i) {
     const RankCost& rank = bound.ranks[i];
-    most = std::max(
-        {most, play.end(i) + rank.optimizer,
-         bound.moves(rank, early_gathers(bound.plan, bound, order.ranks[i], rank.chunks.size()))});
+    most = std::max({most, play.end(i) + rank.optimizer,
+                     bound.moves(rank, early_gathers(bound, order.ranks[i], rank.chunks.size()))});
   }
   return most;
 }
@@ -456,7 +455,7 @@ class PlayBack {
         behind_(order.ranks.size()) {
     for (std::size_t rank = 0; rank < order.ranks.size(); ++rank) {
       const RankCost& cost = bound.ranks[rank];
-      const StateMoves moves = state_moves(bound.plan, cost);
+      const StateMoves moves = state_moves(bound, cost);
       moves_.push_back({moves.after_first + cost.optimizer + moves.gathers,
                         moves.after_last + cost.optimizer + moves.gathers});
       gradients_.push_back(gradient_positions(order.ranks[rank], cost.chunks.size()));
@@ -551,12 +550,12 @@ class PlayBack {
 
 }  // namespace
 
-Bytes least_memory(const ParallelPlan& plan, const std::vector<RankCost>& ranks,
+Bytes least_memory(const OffloadPlan& offload, const std::vector<RankCost>& ranks,
                    const PipelineSchedule* order) {
   std::int64_t memory = 0;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     std::int64_t bytes = ranks[rank].resident;
-    if (order != nullptr && !plan.offload.activations) {
+    if (order != nullptr && !offload.activations) {
       bytes += activation_peak(order->ranks[rank], ranks[rank].chunks);
     }
     memory = std::max(memory, bytes);
@@ -585,7 +584,7 @@ Duration close_bound(const ParallelPlan& plan, const std::vector<RankCost>& rank
 std::vector<std::vector<Duration>> times_behind(const ParallelPlan& plan,
                                                 const std::vector<RankCost>& ranks,
                                                 const PipelineSchedule* order) {
-  if (order == nullptr || plan.update.post_validation || plan.offloads()) return {};
+  if (order == nullptr || plan.update.post_validation || plan.offload.any()) return {};
   const StepBound bound(plan, ranks, order);
   const Play play(*order, bound.by_stage, false);
   if (!play.is_whole()) return {};

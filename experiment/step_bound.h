@@ -11,7 +11,7 @@
 
 namespace stepsim {
 
-Bytes least_memory(const ParallelPlan& plan, const std::vector<RankCost>& ranks,
+Bytes least_memory(const OffloadPlan& offload, const std::vector<RankCost>& ranks,
                    const PipelineSchedule* order);
 // Linear in the ranks.
 Duration quick_bound(const ParallelPlan& plan, const std::vector<RankCost>& ranks,

@@ -27,7 +27,7 @@ Situation situation_of(const Experiment& experiment, const ParallelPlan& plan,
   constexpr std::int64_t kHalfPrecision = 16;
   return {.own_kernels = experiment.cluster.chip.kernel_constants_of.empty(),
           .experts = experiment.model.experts.routed > 0,
-          .across_nodes = plan.ranks() > std::int64_t{chips_per_node},
+          .across_nodes = plan.mesh.ranks() > std::int64_t{chips_per_node},
           .narrow = bits_of(plan.precision.type) < kHalfPrecision};
 }
 

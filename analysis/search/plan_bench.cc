@@ -52,7 +52,7 @@ ParallelPlan PlanBench::plan(std::uint64_t number) {
 ParallelPlan PlanBench::settled(ParallelPlan plan) {
   if (!plan.pipeline.balanced || plan.mesh.pp < 1)
     return balanced(std::move(plan), place_.base.model);
-  const PipelineKey key{plan.mesh.pp, chunks_of(plan), placement_of(plan)};
+  const PipelineKey key{plan.mesh.pp, chunks_of(plan.pipeline), placement_of(plan.pipeline)};
   {
     const std::scoped_lock lock(mutex_);
     if (const auto known = layouts_.find(key); known != layouts_.end()) {
@@ -143,7 +143,7 @@ Duration PlanBench::least_step() const {
 PlanBench::HardwareKey PlanBench::key_of(const ParallelPlan& plan) const {
   const std::optional<PowerLimit>& power = place_.base.cluster.chip.power;
   const bool differ = power && power->energy_spread > 0;
-  return {plan.offloads(), plan.kernels.sm_margin, differ ? plan.ranks() : 0};
+  return {plan.offload.any(), plan.kernels.sm_margin, differ ? plan.mesh.ranks() : 0};
 }
 
 PlanBench::Hardware& PlanBench::hardware(const ParallelPlan& plan) {

@@ -198,7 +198,7 @@ class Search {
     const PlanBounds::Quick bounds = bench.memory_and_quick(look.plan);
     look.candidate = {.place = place,
                       .number = look.number,
-                      .chips = look.plan.ranks(),
+                      .chips = look.plan.mesh.ranks(),
                       .memory = bounds.memory,
                       .usable = bench.usable(look.plan, options_),
                       .step = bounds.step};

@@ -159,8 +159,8 @@ class CoreSettings {
   void axes() {
     const Ranks& mesh = plan_.mesh;
     std::int64_t processes = kMostProcesses;
-    while (plan_.ranks() % processes != 0) --processes;
-    made_.set("nnodes", plan_.ranks() / processes);
+    while (plan_.mesh.ranks() % processes != 0) --processes;
+    made_.set("nnodes", plan_.mesh.ranks() / processes);
     made_.set("nproc_per_node", processes);
     made_.set("tensor_model_parallel_size", mesh.tp);
     made_.set("pipeline_model_parallel_size", mesh.pp);
@@ -205,7 +205,7 @@ class CoreSettings {
     const bool is_known = pipeline.schedule == ScheduleName::kOneForwardOneBackward ||
                           pipeline.schedule == ScheduleName::kInterleaved;
     if (!is_known || pipeline.own_schedule || pipeline.optimal_schedule) {
-      return made_.refuse("plan.schedule", "is " + std::string(schedule_text(plan_)) +
+      return made_.refuse("plan.schedule", "is " + std::string(schedule_text(plan_.pipeline)) +
                                                ": Megatron has 1f1b and interleaved_1f1b");
     }
     const std::int64_t chunks = stages_of(plan_) / plan_.mesh.pp;
@@ -243,8 +243,8 @@ class CoreSettings {
       made_.set("data_parallel_sharding_strategy",
                 kStrategies[static_cast<std::size_t>(state.zero)]);
     }
-    if (state.zero > 0 && state.shard && *state.shard < plan_.replicas()) {
-      made_.set("num_distributed_optimizer_instances", plan_.replicas() / *state.shard);
+    if (state.zero > 0 && state.shard && *state.shard < plan_.mesh.replicas()) {
+      made_.set("num_distributed_optimizer_instances", plan_.mesh.replicas() / *state.shard);
     }
     made_.set("overlap_grad_reduce", plan_.overlap.gradients);
     made_.set("overlap_param_gather", plan_.overlap.parameters);
@@ -309,7 +309,7 @@ class CoreSettings {
       made_.refuse("plan.dtype", "is " + std::string(name_of(type)) +
                                      ": Megatron has bf16, fp16, fp32, fp8, mxfp8 and nvfp4");
     }
-    if (!fp32 && plan_.activations() == DataType::kFp32) {
+    if (!fp32 && plan_.precision.activations() == DataType::kFp32) {
       made_.set("fp32_residual_connection", true);
     }
     const bool is_wide = plan_.update.gradient_bytes == 4;

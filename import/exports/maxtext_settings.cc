@@ -162,8 +162,8 @@ class MaxtextSettings {
   void batch() {
     const BatchShape& batch = plan_.batch;
     const std::int64_t steps = plan_.mesh.pp > 1 ? 1 : plan_.microbatches();
-    made_.set("per_device_batch_size",
-              static_cast<double>(batch.global_batch / steps) / static_cast<double>(plan_.ranks()));
+    made_.set("per_device_batch_size", static_cast<double>(batch.global_batch / steps) /
+                                           static_cast<double>(plan_.mesh.ranks()));
     made_.set("gradient_accumulation_steps", steps);
     made_.set("max_target_length", batch.sequence);
   }
@@ -174,7 +174,7 @@ class MaxtextSettings {
     const bool is_known = pipeline.schedule == ScheduleName::kGPipe ||
                           pipeline.schedule == ScheduleName::kBreadthFirst;
     if (!is_known || pipeline.own_schedule || pipeline.optimal_schedule) {
-      return made_.refuse("plan.schedule", "is " + std::string(schedule_text(plan_)) +
+      return made_.refuse("plan.schedule", "is " + std::string(schedule_text(plan_.pipeline)) +
                                                ": MaxText's pipeline is gpipe, and with repeats "
                                                "breadth_first");
     }

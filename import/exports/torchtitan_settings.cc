@@ -88,7 +88,7 @@ class TorchtitanSettings {
     const Sharding& state = plan_.state;
     const std::int64_t divided = state.zero == 0 ? 1 : plan_.sharded_over();
     const bool is_fsdp = state.zero == 3 || (state.zero == 0 && plan_.mesh.cp == 1);
-    if (!is_fsdp && plan_.replicas() > 1) {
+    if (!is_fsdp && plan_.mesh.replicas() > 1) {
       return made_.refuse("plan.zero", "is " + std::to_string(state.zero) +
                                            ": torchtitan has FSDP, zero=3, and without context "
                                            "ranks copies, zero=0");
@@ -127,9 +127,9 @@ class TorchtitanSettings {
 
   void pipeline() {
     const PipelinePlan& pipeline = plan_.pipeline;
-    const std::string name = torchtitan_schedule(schedule_text(plan_));
+    const std::string name = torchtitan_schedule(schedule_text(plan_.pipeline));
     if (name.empty() || pipeline.own_schedule || pipeline.optimal_schedule) {
-      return made_.refuse("plan.schedule", "is " + std::string(schedule_text(plan_)) +
+      return made_.refuse("plan.schedule", "is " + std::string(schedule_text(plan_.pipeline)) +
                                                ": torchtitan has " +
                                                comma_separated(torchtitan_schedules()));
     }

@@ -7,7 +7,7 @@
 #include "schedules/lowering/collective_matmul.h"
 #include "schedules/lowering/context.h"
 #include "schedules/lowering/expert_chips.h"
-#include "schedules/lowering/recompute.h"
+#include "schedules/lowering/recompute_choice.h"
 #include "schedules/lowering/weight_stationary.h"
 #include "schedules/plan/inference_plan.h"
 #include "workload/accumulation.h"
@@ -62,8 +62,8 @@ LoweredLayer with_copies(LoweredLayer layer, const ParallelPlan& plan) {
   const Kernel out{
       .name = "copy_gathered", .type = plan.weights(), .read = weights, .written = weights};
   const Kernel in{.name = "copy_gradients",
-                  .type = plan.activations(),
-                  .read = parameters * size_of(plan.activations()),
+                  .type = plan.precision.activations(),
+                  .read = parameters * size_of(plan.precision.activations()),
                   .written = Bytes(parameters * plan.update.gradient_bytes)};
   const auto begin_with = [&out](std::vector<LayerStep>& steps) {
     std::vector<Kernel>* const kernels = kernels_at(steps, true);
@@ -81,10 +81,10 @@ LoweredLayer with_copies(LoweredLayer layer, const ParallelPlan& plan) {
 
 // The host launches a block's runs of kernels as graphs (cuda_graphs = blocks), but not what has as
 // many tokens as it reads.
-Layer with_graphs(Layer block, const ParallelPlan& plan) {
-  if (!plan.is_launched() || plan.launches.cuda_graphs != CudaGraphs::kBlocks) return block;
+Layer with_graphs(Layer block, const HostLaunches& launches) {
+  if (!launches.delay_ops() || launches.cuda_graphs != CudaGraphs::kBlocks) return block;
   for (LayerOp& op : block.ops) {
-    if (op.region == Region::kExpert && plan.launches.host_reads_counts) continue;
+    if (op.region == Region::kExpert && launches.host_reads_counts) continue;
     for (auto* kernels : {&op.forward, &op.again, &op.input_gradient, &op.weight_gradient}) {
       for (Kernel& kernel : *kernels) kernel.launches = 0;
     }
@@ -155,21 +155,26 @@ LoweredLayer exchange_in_pieces(LoweredLayer layer, std::int64_t pieces) {
 }
 
 // `in_parts`: includes the parts that recompute repeats by themselves.
-LoweredLayer lower_block(Layer block, const ContextShare& share, ParallelPlan plan, Bytes crossing,
-                         std::vector<OpExchange> exchanges, bool in_parts) {
+LoweredLayer lower_block(const Layer& block, const ContextShare& share, const ParallelPlan& plan,
+                         Bytes crossing, std::vector<OpExchange> exchanges, bool in_parts) {
+  const std::int64_t chunks = plan.pieces.tensor_chunks;
+  const std::int64_t pieces = plan.pieces.tensor_pieces;
+  TensorGroup group = tensor_group(plan);
   // The gather of an input runs beside the weight gradient, which is not the matmul that is cut.
-  if (plan.pieces.tensor_chunks > 1 || plan.pieces.tensor_pieces > 1)
-    plan.pieces.overlap_tensor = true;
-  std::ranges::move(width_exchanges(block, plan), std::back_inserter(exchanges));
+  if (chunks > 1 || pieces > 1) group.overlaps = true;
+  std::ranges::move(width_exchanges(block, group), std::back_inserter(exchanges));
   if (plan.mesh.cp > 1 && !plan.is_inference()) {
-    std::ranges::move(context_exchanges(block, share, plan), std::back_inserter(exchanges));
+    std::ranges::move(context_exchanges(block, share, plan.precision),
+                      std::back_inserter(exchanges));
   }
-  if (in_parts) block = recompute_parts(std::move(block), plan, crossing, exchanges);
-  LoweredLayer lowered = lower_tensor(block, plan, crossing, false, exchanges);
-  if (plan.pieces.tensor_chunks > 1)
-    return cut_matmuls(std::move(lowered), plan.pieces.tensor_chunks);
-  if (plan.pieces.tensor_pieces > 1)
-    return exchange_in_pieces(std::move(lowered), plan.pieces.tensor_pieces);
+  const auto made_again = [&] {
+    const RecomputeChoice choice(block, plan.recomputing, plan.mesh, plan.tensor.cp_mode);
+    return recompute_parts(block, choice, group, crossing, exchanges);
+  };
+  const Layer runs = in_parts ? made_again() : block;
+  LoweredLayer lowered = lower_tensor(runs, group, crossing, false, exchanges);
+  if (chunks > 1) return cut_matmuls(std::move(lowered), chunks);
+  if (pieces > 1) return exchange_in_pieces(std::move(lowered), pieces);
   return lowered;
 }
 
@@ -199,23 +204,18 @@ std::vector<OpExchange> take_experts(Layer& block, const ParallelPlan& plan,
                                      std::vector<LoweredExperts>& apart) {
   apart.emplace_back();
   if (!block.routing) return {};
-  SplitBlock split = split_block(std::move(block), plan, exchange);
+  SplitBlock split = split_block(std::move(block), plan.mesh, plan.precision,
+                                 requests_of(plan).tokens(), exchange);
   block = std::move(split.attention);
-  apart.back().steps = lower_tensor(split.experts, plan, Bytes(0), false, split.of_experts);
+  apart.back().steps =
+      lower_tensor(split.experts, tensor_group(plan), Bytes(0), false, split.of_experts);
   apart.back().layer = std::move(split.experts);
   return std::move(split.of_attention);
 }
 
-std::int64_t context_roles(const ModelSpec& model, const ParallelPlan& plan) {
-  return context_ranks_differ(plan, model) ? plan.mesh.cp : 1;
-}
-std::int64_t expert_roles(const ModelSpec& model, const Ranks& mesh) {
-  return model.experts.load.empty() ? 1 : mesh.ep;
-}
-
 // In a pass of inference the ranks of a tensor group all have the tokens of their experts.
-bool sends_tokens(const ParallelPlan& plan) {
-  return !plan.is_inference() || (plan.mesh.tp == 1 && plan.mesh.ep > 1);
+bool sends_tokens(const Ranks& mesh, bool is_pass) {
+  return !is_pass || (mesh.tp == 1 && mesh.ep > 1);
 }
 
 PromptRing ring_of(const Ranks& mesh, ContextMode mode) {
@@ -233,15 +233,9 @@ HeldExperts held_experts(const ParallelPlan& plan, const Role& role) {
           .tensor = plan.mesh.etp,
           .rank = role.expert_rank,
           .one_copy_each = plan.experts.dispatch == Dispatch::kAllToAll,
-          .sending_replicas = plan.splits_ffn() ? plan.mesh.dp : 0,
-          .host_reads_counts =
-              plan.is_launched() && plan.launches.host_reads_counts && sends_tokens(plan)};
-}
-
-// New tokens of all requests of a pass go through its layers together.
-std::int64_t tokens_of_pass(const ParallelPlan& plan) {
-  const std::int64_t divisor = plan.divides_tokens() ? plan.mesh.tp : 1;
-  return tokens_of_chip(requests_of(plan), plan.mesh.cp, divisor);
+          .sending_replicas = plan.mesh.splits_ffn() ? plan.mesh.dp : 0,
+          .host_reads_counts = plan.launches.delay_ops() && plan.launches.host_reads_counts &&
+                               sends_tokens(plan.mesh, plan.is_inference())};
 }
 
 // Returns the pictures of a micro-batch, or of a pass's new prompts.
@@ -254,24 +248,23 @@ std::int64_t pictures_of_rank(const ParallelPlan& plan) {
       if (!group.generates) sequences += group.sequences;
     }
   }
-  const std::int64_t each = plan.batch.vision_tokens / plan.picture_tokens();
+  const std::int64_t each = plan.batch.vision_tokens / plan.batch.tokens_of_picture();
   return (sequences * each + plan.mesh.cp - 1) / plan.mesh.cp;
 }
 
 // Experts that compute in a narrow type are held in it, unless the plan says another.
-std::optional<DataType> expert_weights(const ParallelPlan& plan) {
-  if (plan.pass.expert_weight_type || !plan.pass.expert_type) return plan.pass.expert_weight_type;
-  return bits_of(*plan.pass.expert_type) < bits_of(plan.weights()) ? plan.pass.expert_type
-                                                                   : std::nullopt;
+std::optional<DataType> expert_weights(const InferencePass& pass, DataType weights) {
+  if (pass.expert_weight_type || !pass.expert_type) return pass.expert_weight_type;
+  return bits_of(*pass.expert_type) < bits_of(weights) ? pass.expert_type : std::nullopt;
 }
 
 // The vision part is whole on every tensor rank. What isn't trained has no backward, and a pass
 // without new prompts has no pictures.
 std::vector<LoweredLayer> lower_vision(VisionLayers& vision, const ParallelPlan& plan) {
   if (vision.blocks == 0) return {};
-  ParallelPlan whole = plan;
-  whole.mesh.tp = 1;
-  whole.tensor.sequence_parallel = false;
+  TensorGroup whole = tensor_group(plan);
+  whole.ranks = 1;
+  whole.sequence_parallel = false;
   const bool is_pass = plan.is_inference();
   const bool rests = pictures_of_rank(plan) == 0;
   if (!is_pass && plan.training.vision != VisionTraining::kAll) {
@@ -295,27 +288,32 @@ std::vector<LoweredLayer> lower_vision(VisionLayers& vision, const ParallelPlan&
 
 DataTypes data_types(const ParallelPlan& plan) {
   return {.weights = plan.weights(),
-          .expert_weights = expert_weights(plan),
+          .expert_weights = expert_weights(plan.pass, plan.weights()),
           .experts = plan.pass.expert_type,
-          .activations = plan.activations(),
+          .activations = plan.precision.activations(),
           .matmul = plan.precision.type,
           .gradients = plan.update.gradient_bytes == 4 ? DataType::kFp32 : DataType::kBf16,
-          .communication = plan.communicated(),
-          .dispatch = plan.dispatched(),
-          .combine = plan.combined()};
+          .communication = plan.precision.communicated(),
+          .dispatch = plan.precision.dispatched(),
+          .combine = plan.precision.combined()};
 }
 
 Shard shard_of(const ParallelPlan& plan, const Role& role) {
   const bool is_pass = plan.is_inference();
-  return {.sequences = is_pass ? tokens_of_pass(plan) : plan.batch.microbatch_size,
+  const bool divides = plan.divides_tokens();
+  // New tokens of all requests of a pass go through its layers together.
+  const auto tokens_of_pass = [&] {
+    return tokens_of_chip(requests_of(plan), plan.mesh.cp, divides ? plan.mesh.tp : 1);
+  };
+  return {.sequences = is_pass ? tokens_of_pass() : plan.batch.microbatch_size,
           .sequence_length = is_pass ? 1 : plan.batch.sequence,
           .document_length = plan.batch.document_length,
           .tensor = plan.mesh.tp,
-          .sequence_parallel = plan.divides_tokens(),
+          .sequence_parallel = divides,
           .tensor_width = plan.tensor.tensor_width,
           .context = is_pass ? 1 : plan.mesh.cp,
           .pictures = pictures_of_rank(plan),
-          .picture_tokens = plan.picture_tokens(),
+          .picture_tokens = plan.batch.tokens_of_picture(),
           .experts = held_experts(plan, role),
           .types = data_types(plan),
           .kernels = plan.kernels,
@@ -324,7 +322,7 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .habits = plan.habits,
           .prompt = is_pass ? prompt_share(plan.mesh, plan.tensor.cp_mode, role) : PromptShare{},
           .cache = plan.cache,
-          .pass_experts = plan.pass_experts};
+          .expert_spread = plan.pass.expert_spread};
 }
 
 Bytes message_size(const ModelSpec& model, const ParallelPlan& plan, const ModelLayers& layers,
@@ -366,14 +364,15 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
     if (plan.pieces.overlap_shared_experts && block.routing) {
       block = shared_experts_beside_dispatch(std::move(block));
     }
-    block = with_graphs(std::move(block), plan);
+    block = with_graphs(std::move(block), plan.launches);
   }
   const Bytes crossing = layers.tensor_boundary;
+  const TensorGroup group = tensor_group(plan);
   const auto lower_end = [&](const Layer& layer, bool is_last) {
-    std::vector<OpExchange> exchanges = width_exchanges(layer, plan);
+    std::vector<OpExchange> exchanges = width_exchanges(layer, group);
     if (is_last && plan.is_inference() && plan.mesh.tp > 1)
-      exchanges.push_back(gather_logits(layer, plan.communicated()));
-    return with_copies(lower_tensor(layer, plan, crossing, is_last, exchanges), plan);
+      exchanges.push_back(gather_logits(layer, plan.precision.communicated()));
+    return with_copies(lower_tensor(layer, group, crossing, is_last, exchanges), plan);
   };
   const auto with_copies_of_roles = [&plan](LoweredBlock block) {
     for (LoweredLayer& layer : block.roles) layer = with_copies(std::move(layer), plan);
@@ -392,43 +391,42 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
     if (plan.mesh.cp > 1 && !plan.is_inference() && kinds[kind].attends()) {
       lowered.attention.back() = attention_shape(part_of_model(own, shard), kinds[kind]);
     }
-    const ContextShare share{.shape = lowered.attention.back(),
+    const ContextShare share{.mesh = plan.mesh,
+                             .batch = plan.batch,
+                             .mode = plan.tensor.cp_mode,
+                             .shape = lowered.attention.back(),
                              .causal = own.attention.causal,
                              .window = own.attention.window,
                              .window_kind = own.attention.window_kind,
                              .rank = role.context_rank};
     std::vector<OpExchange> exchanges;
-    if (plan.splits_ffn()) {
+    if (plan.mesh.splits_ffn()) {
       exchanges = take_experts(layers.blocks[kind], plan, exchange, lowered.experts_apart);
     } else {
       exchanges = expert_exchanges(layers.blocks[kind], plan, exchange, role.expert_rank);
     }
-    lowered.blocks.push_back(with_copies_of_roles(lower_roles(
-        layers.blocks[kind], share, plan, crossing / plan.tensor.tensor_width,
-        with_cache_exchanges(layers.blocks[kind], plan.communicated(), std::move(exchanges)))));
+    lowered.blocks.push_back(with_copies_of_roles(
+        lower_roles(layers.blocks[kind], share, plan, crossing / plan.tensor.tensor_width,
+                    with_cache_exchanges(layers.blocks[kind], plan.precision.communicated(),
+                                         std::move(exchanges)))));
   }
   for (const PredictionModule& module : layers.prediction) {
-    lowered.prediction.push_back({.entry = lower_tensor(module.entry, plan, crossing, false),
-                                  .head = lower_tensor(module.head, plan, crossing, true)});
+    lowered.prediction.push_back({.entry = lower_tensor(module.entry, group, crossing, false),
+                                  .head = lower_tensor(module.head, group, crossing, true)});
   }
   return lowered;
 }
 
-std::vector<Role> roles_of(const ModelSpec& model, const ParallelPlan& plan) {
-  std::vector<Role> roles;
-  for (std::int64_t expert = 0; expert < expert_roles(model, plan.mesh); ++expert) {
-    for (std::int64_t context = 0; context < context_roles(model, plan); ++context) {
-      roles.push_back({.context_rank = context, .expert_rank = expert});
-    }
-  }
-  return roles;
+Roles roles_of(const ModelSpec& model, const ParallelPlan& plan) {
+  const bool differ = context_ranks_differ(plan.mesh, plan.tensor.cp_mode,
+                                           plan.batch.document_length, model.attention);
+  return {.contexts = differ ? plan.mesh.cp : 1,
+          .experts = model.experts.load.empty() ? 1 : plan.mesh.ep};
 }
 
-std::size_t role_of(const ModelSpec& model, const ParallelPlan& plan, std::int64_t rank) {
-  const std::int64_t contexts = context_roles(model, plan);
-  const std::int64_t context = coordinate(plan, rank, PlanAxis::kContext) % contexts;
-  const std::int64_t expert =
-      expert_roles(model, plan.mesh) == 1 ? 0 : coordinate(plan, rank, ExpertAxis::kExpert);
+std::size_t Roles::of(const Ranks& mesh, std::int64_t rank) const {
+  const std::int64_t context = coordinate(mesh, rank, PlanAxis::kContext) % contexts;
+  const std::int64_t expert = experts == 1 ? 0 : coordinate(mesh, rank, ExpertAxis::kExpert);
   return static_cast<std::size_t>(expert * contexts + context);
 }
 

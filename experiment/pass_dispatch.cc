@@ -14,10 +14,10 @@ bool spans_nodes(const Ranks& mesh, const Places& places) {
 }
 
 // Returns whether the library's low-latency kernels take the tokens of a chip.
-bool takes_low_latency(const ParallelPlan& plan, const CommunicationLibrary& library,
-                       const Places& places) {
-  const bool over_nodes = spans_nodes(plan.mesh, places);
-  const std::int64_t tokens = tokens_of_chip(requests_of(plan), plan.mesh.cp, 1);
+bool takes_low_latency(const Ranks& mesh, const RequestBatch& requests,
+                       const CommunicationLibrary& library, const Places& places) {
+  const bool over_nodes = spans_nodes(mesh, places);
+  const std::int64_t tokens = tokens_of_chip(requests, mesh.cp, 1);
   for (const auto* const kernel : {&library.dispatch, &library.combine}) {
     if (!*kernel || (over_nodes && (*kernel)->network_fraction == 0)) return false;
     const std::int64_t most = (*kernel)->up_to_tokens;  // 0: any number
@@ -37,8 +37,9 @@ Dispatch dispatch_with_prompts(const Ranks& mesh, const CommunicationLibrary& li
 Dispatch dispatch_of_pass(const ParallelPlan& plan, const CommunicationLibrary& library,
                           const Places& places) {
   if (plan.experts.dispatch != Dispatch::kAuto) return plan.experts.dispatch;
+  const RequestBatch requests = requests_of(plan);
   const bool is_quick =
-      !requests_of(plan).has_prompts() && takes_low_latency(plan, library, places);
+      !requests.has_prompts() && takes_low_latency(plan.mesh, requests, library, places);
   return is_quick ? Dispatch::kAllToAll : dispatch_with_prompts(plan.mesh, library, places);
 }
 
@@ -49,10 +50,10 @@ ParallelPlan plan_of_pass(const ParallelPlan& plan, const CommunicationLibrary& 
   const bool sends_tokens =
       plan.is_inference() && plan.mesh.ep > 1 && plan.mesh.tp == 1 && !plan.mesh.splits_ffn();
   if (!sends_tokens) return own;
-  const bool quick =
-      own.experts.dispatch == Dispatch::kAllToAll && takes_low_latency(plan, library, places);
-  const bool is_auto_prompt =
-      plan.experts.dispatch == Dispatch::kAuto && requests_of(plan).has_prompts();
+  const RequestBatch requests = requests_of(plan);
+  const bool quick = own.experts.dispatch == Dispatch::kAllToAll &&
+                     takes_low_latency(plan.mesh, requests, library, places);
+  const bool is_auto_prompt = plan.experts.dispatch == Dispatch::kAuto && requests.has_prompts();
   if (quick && !is_auto_prompt) {
     own.launches.host_reads_counts = false;
     return own;
@@ -66,9 +67,9 @@ ParallelPlan plan_of_pass(const ParallelPlan& plan, const CommunicationLibrary& 
   return own;
 }
 
-bool chooses_dispatch_by_pass(const ParallelPlan& plan, const CommunicationLibrary& library) {
-  const bool sends = plan.mesh.ep > 1 && plan.mesh.tp == 1 && !plan.mesh.splits_ffn();
-  return plan.is_inference() && sends && library.dispatch && library.combine;
+bool has_quick_dispatch(const Ranks& mesh, const CommunicationLibrary& library) {
+  const bool sends = mesh.ep > 1 && mesh.tp == 1 && !mesh.splits_ffn();
+  return sends && library.dispatch && library.combine;
 }
 
 }  // namespace stepsim

@@ -61,13 +61,14 @@ PassTimes::Curve& PassTimes::outputs_beside_prompts() {
 }
 
 bool PassTimes::is_sum(const RequestBatch& batch) {
-  const ParallelPlan& plan = experiment_.plan;
-  if (plan.mesh.splits_ffn()) return false;
-  if (plan.mesh.cp > 1 && plan.tensor.cp_mode != ContextMode::kAllGather) return false;
-  if (plan.mesh.tp > 1 || plan.mesh.ep == 1) return !plan.launches.delay_ops();
-  if (!plan.launches.host_launch_cost && !cluster_.library.host_launch) return true;
+  const Ranks& mesh = experiment_.plan.mesh;
+  const HostLaunches& launches = experiment_.plan.launches;
+  if (mesh.splits_ffn()) return false;
+  if (mesh.cp > 1 && experiment_.plan.tensor.cp_mode != ContextMode::kAllGather) return false;
+  if (mesh.tp > 1 || mesh.ep == 1) return !launches.delay_ops();
+  if (!launches.host_launch_cost && !cluster_.library.host_launch) return true;
   experiment_.plan.pass.own_requests = batch;
-  return !plan_of_pass(plan, cluster_.library, cluster_.places).launches.delay_ops();
+  return !plan_of_pass(experiment_.plan, cluster_.library, cluster_.places).launches.delay_ops();
 }
 
 Duration PassTimes::whole(const RequestBatch& batch) {

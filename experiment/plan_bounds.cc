@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "experiment/pass_dispatch.h"
-#include "experiment/step_bound.h"
 #include "schedules/lowering/optimizer.h"
 #include "schedules/lowering/stage.h"
 #include "schedules/lowering/stage_contents.h"
@@ -371,7 +370,7 @@ void PlanBounds::add_state(const Stage& stage, const Column& column, RankCost& c
   if (zero == 3) cost.slowdown = slowdown_of(least_units.value_or(0));
 }
 
-std::vector<RankCost> PlanBounds::ranks_of(const ParallelPlan& plan, Depth depth) {
+PlanCosts PlanBounds::costs_of(const ParallelPlan& plan, Depth depth) {
   const std::shared_ptr<Shares> shares = shares_of(plan);
   const std::shared_ptr<const Column> column =
       depth == Depth::kMemory ? nullptr : column_of(plan.mesh, plan.tensor.divides_width());
@@ -383,37 +382,29 @@ std::vector<RankCost> PlanBounds::ranks_of(const ParallelPlan& plan, Depth depth
   for (std::int32_t rank = 0; rank < shape.size(); ++rank) {
     ranks.push_back(rank_cost(plan, shape, *shares, column.get(), rank, depth == Depth::kReplicas));
   }
-  return ranks;
+  return {.plan = plan, .ranks = std::move(ranks), .order = order_of(plan)};
 }
 
 Bytes PlanBounds::memory(const ParallelPlan& plan) {
   if (plan.mesh.splits_ffn()) return {};
-  return least_memory(plan.offload, ranks_of(plan, Depth::kMemory), order_of(plan).get());
-}
-
-Duration PlanBounds::quick(const ParallelPlan& plan) {
-  if (plan.mesh.splits_ffn()) return {};
-  return quick_bound(plan, ranks_of(plan, Depth::kPasses), order_of(plan).get());
+  return least_memory(costs_of(plan, Depth::kMemory));
 }
 
 PlanBounds::Quick PlanBounds::memory_and_quick(const ParallelPlan& plan) {
   if (plan.mesh.splits_ffn()) return {};
-  const std::vector<RankCost> ranks = ranks_of(plan, Depth::kPasses);
-  const std::shared_ptr<const PipelineSchedule> order = order_of(plan);
-  return {.memory = least_memory(plan.offload, ranks, order.get()),
-          .step = quick_bound(plan, ranks, order.get())};
+  const PlanCosts costs = costs_of(plan, Depth::kPasses);
+  return {.memory = least_memory(costs), .step = quick_bound(costs)};
 }
 
 Duration PlanBounds::close(const ParallelPlan& plan) {
   if (plan.mesh.splits_ffn()) return {};
-  return close_bound(plan, ranks_of(plan, Depth::kReplicas), order_of(plan).get());
+  return close_bound(costs_of(plan, Depth::kReplicas));
 }
 
 std::vector<std::vector<Duration>> PlanBounds::behind(const ParallelPlan& plan,
                                                       const OpGraph& graph) {
   if (plan.mesh.splits_ffn()) return std::vector<std::vector<Duration>>(graph.programs.size());
-  const std::vector<std::vector<Duration>> passes =
-      times_behind(plan, ranks_of(plan, Depth::kReplicas), order_of(plan).get());
+  const std::vector<std::vector<Duration>> passes = times_behind(costs_of(plan, Depth::kReplicas));
   std::vector<std::vector<Duration>> ops(graph.programs.size());
   // Bounds are those of the first role of each stage.
   const std::size_t roles = graph.programs.size() / static_cast<std::size_t>(plan.mesh.pp);

@@ -108,24 +108,23 @@ double step_flops(const Experiment& experiment, AttentionFlops convention) {
 
 StepMetrics measure(const Experiment& experiment, const SimulationResult& result,
                     AttentionFlops convention) {
-  const ParallelPlan& plan = experiment.plan;
+  const BatchShape& batch = experiment.plan.batch;
   StepMetrics metrics;
   metrics.step_time = result.step_time;
   metrics.convention = convention;
-  metrics.chips = plan.mesh.ranks();
-  metrics.peak_per_chip = experiment.cluster.chip.peak_of(plan.precision.type);
+  metrics.chips = experiment.plan.mesh.ranks();
+  metrics.peak_per_chip = experiment.cluster.chip.peak_of(experiment.plan.precision.type);
   metrics.model_flops = step_flops(experiment, convention);
 
   const double seconds = to_seconds(result.step_time);
   const auto chips = static_cast<double>(metrics.chips);
-  metrics.tokens_per_s =
-      static_cast<double>(plan.batch.global_batch * plan.batch.sequence) / seconds;
+  metrics.tokens_per_s = static_cast<double>(batch.global_batch * batch.sequence) / seconds;
   metrics.tokens_per_s_per_chip = metrics.tokens_per_s / chips;
   const double available_flops = seconds * chips * metrics.peak_per_chip.value();
   metrics.model_flops_utilization = metrics.model_flops / available_flops;
   metrics.hardware_flops_utilization = result.flops.value() / available_flops;
-  if (plan.is_inference()) metrics.pass = measure_pass(experiment, result);
-  metrics.experts = expert_balance(experiment.model, plan);
+  if (experiment.plan.is_inference()) metrics.pass = measure_pass(experiment, result);
+  metrics.experts = expert_balance(experiment.model, experiment.plan);
   return metrics;
 }
 

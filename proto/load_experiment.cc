@@ -312,7 +312,7 @@ void balance(const std::optional<BuiltTopology>& built, Experiment& experiment,
 // Chooses dispatch=auto where the plan doesn't say how tokens travel and its software would.
 void choose_dispatch(const Places& places, Experiment& experiment) {
   ParallelPlan& plan = experiment.plan;
-  if (!chooses_dispatch_by_pass(plan, experiment.cluster.library)) return;
+  if (!plan.is_inference() || !has_quick_dispatch(plan.mesh, experiment.cluster.library)) return;
   plan.experts.dispatch = Dispatch::kAuto;
   if (!check(experiment.model).empty() || !check(experiment, places).empty()) {
     plan.experts.dispatch = Dispatch::kAllToAll;

@@ -120,7 +120,8 @@ SimulatedPlan PlanBench::simulated(const ParallelPlan& plan, const SearchOptions
 std::optional<Interval> PlanBench::interval(PredictedMetric metric, const ParallelPlan& plan,
                                             double predicted, const SearchOptions& options) const {
   if (plan.is_inference()) return std::nullopt;
-  const Situation situation = situation_of(place_.base, plan, chips_per_node(place_.places));
+  const Situation situation = situation_of(place_.base, plan.mesh.ranks(), plan.precision.type,
+                                           chips_per_node(place_.places));
   return interval_of(options.intervals, metric, situation, predicted);
 }
 

@@ -978,8 +978,9 @@ PlanVerdict judge_plan(const SearchPlace& place, const ParallelPlan& plan,
   PlanBench bench(place);
   PlanVerdict verdict{.problems = bench.problems_of(plan)};
   if (!verdict.problems.empty()) return verdict;
-  verdict.memory_bound = bench.memory(plan);
-  verdict.step_bound = std::max(bench.quick(plan), bench.close(plan));
+  const PlanBounds::Quick quick = bench.memory_and_quick(plan);
+  verdict.memory_bound = quick.memory;
+  verdict.step_bound = std::max(quick.step, bench.close(plan));
   verdict.found = bench.simulated(plan, options).plan;
   return verdict;
 }

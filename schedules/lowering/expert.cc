@@ -32,33 +32,34 @@ Bytes sent(const ByteMatrix& matrix, std::uint32_t member) {
 
 class Travel {
  public:
-  Travel(const TokenRouting& routing, const ParallelPlan& plan, const ExpertExchange& exchange,
-         std::int64_t expert_rank)
+  // `quick`: a library may take its low-latency kernels.
+  Travel(const TokenRouting& routing, const Ranks& mesh, const Precision& precision, bool quick,
+         const ExpertExchange& exchange, std::int64_t expert_rank)
       : routing_(routing),
-        plan_(plan),
+        mesh_(mesh),
+        precision_(precision),
+        quick_(quick),
         exchange_(exchange),
         expert_rank_(static_cast<std::uint32_t>(expert_rank)) {}
 
   std::vector<LayerStep> there() const {
     std::vector<LayerStep> steps;
-    if (plan_.mesh.ep > 1) steps.push_back(all_to_all(kThere));
-    if (plan_.mesh.etp > 1) {
+    if (mesh_.ep > 1) steps.push_back(all_to_all(kThere));
+    if (mesh_.etp > 1) {
       steps.push_back(stepsim::exchange(
           Lane::kExpertTensor, CollectiveOp::kAllGather,
-          plan_.mesh.etp * whole(at_experts(kThere), plan_.precision.dispatched()),
-          plan_.precision.dispatched()));
+          mesh_.etp * whole(at_experts(kThere), precision_.dispatched()), precision_.dispatched()));
     }
     return steps;
   }
   std::vector<LayerStep> back() const {
     std::vector<LayerStep> steps;
-    if (plan_.mesh.etp > 1) {
-      steps.push_back(
-          stepsim::exchange(Lane::kExpertTensor, CollectiveOp::kReduceScatter,
-                            plan_.mesh.etp * whole(at_experts(kBack), plan_.precision.combined()),
-                            plan_.precision.combined()));
+    if (mesh_.etp > 1) {
+      steps.push_back(stepsim::exchange(Lane::kExpertTensor, CollectiveOp::kReduceScatter,
+                                        mesh_.etp * whole(at_experts(kBack), precision_.combined()),
+                                        precision_.combined()));
     }
-    if (plan_.mesh.ep > 1) steps.push_back(all_to_all(kBack));
+    if (mesh_.ep > 1) steps.push_back(all_to_all(kBack));
     return steps;
   }
 
@@ -74,9 +75,9 @@ class Travel {
                          : sent(exchange_.matrices[kBack], expert_rank_);
   }
   LayerStep all_to_all(std::uint32_t way) const {
-    const DataType type = way == kThere ? plan_.precision.dispatched() : plan_.precision.combined();
+    const DataType type = way == kThere ? precision_.dispatched() : precision_.combined();
     LayerStep step = stepsim::exchange(Lane::kExperts, CollectiveOp::kAllToAll, even(way), type);
-    if (plan_.is_inference() && plan_.experts.dispatch == Dispatch::kAllToAll) {
+    if (quick_) {
       step.experts =
           ExpertHalf{.combines = way == kBack,
                      .tokens = routing_.tokens,
@@ -92,7 +93,9 @@ class Travel {
   }
 
   const TokenRouting& routing_;
-  const ParallelPlan& plan_;
+  const Ranks& mesh_;
+  const Precision& precision_;
+  bool quick_;
   const ExpertExchange& exchange_;
   std::uint32_t expert_rank_;
 };
@@ -200,7 +203,8 @@ Layer shared_experts_beside_dispatch(Layer block) {
 std::vector<OpExchange> expert_exchanges(const Layer& block, const ParallelPlan& plan,
                                          const ExpertExchange& exchange, std::int64_t expert_rank) {
   if (!block.routing || plan.mesh.ep * plan.mesh.etp == 1) return {};
-  const Travel travel(*block.routing, plan, exchange, expert_rank);
+  const bool quick = plan.is_inference() && plan.experts.dispatch == Dispatch::kAllToAll;
+  const Travel travel(*block.routing, plan.mesh, plan.precision, quick, exchange, expert_rank);
   const auto is_expert = [](const LayerOp& op) { return op.region == Region::kExpert; };
   const auto first = std::ranges::find_if(block.ops, is_expert);
   const auto end = std::find_if_not(first, block.ops.end(), is_expert);

@@ -52,33 +52,6 @@ std::vector<Kernel>* kernels_at(std::vector<LayerStep>& steps, bool first) {
   return found;
 }
 
-// PyTorch's FSDP2 copies parameters out of the buffer of each gather (foreach_all_gather_copy_out)
-// and gradients into the buffer that is reduced, in its type (chunk_cat). Both run on the compute
-// stream. A layer whose forward is repeated has its second gather there.
-LoweredLayer with_copies(LoweredLayer layer, const ParallelPlan& plan) {
-  if (!plan.buffers.fsdp_copies || layer.empty()) return layer;
-  const std::int64_t parameters = layer.parameters;
-  const Bytes weights = (parameters + layer.frozen) * size_of(plan.weights());
-  const Kernel out{
-      .name = "copy_gathered", .type = plan.weights(), .read = weights, .written = weights};
-  const Kernel in{.name = "copy_gradients",
-                  .type = plan.precision.activations(),
-                  .read = parameters * size_of(plan.precision.activations()),
-                  .written = Bytes(parameters * plan.update.gradient_bytes)};
-  const auto begin_with = [&out](std::vector<LayerStep>& steps) {
-    std::vector<Kernel>* const kernels = kernels_at(steps, true);
-    if (kernels != nullptr) kernels->insert(kernels->begin(), out);
-  };
-  begin_with(layer.forward);
-  if (!layer.again.empty()) begin_with(layer.again);
-  for (std::vector<LayerStep>* backward : {&layer.backward, &layer.split_backward}) {
-    if (plan.state.reshard_after_forward && layer.again.empty()) begin_with(*backward);
-    std::vector<Kernel>* const last = kernels_at(*backward, false);
-    if (last != nullptr && parameters > 0) last->push_back(in);
-  }
-  return layer;
-}
-
 // The host launches a block's runs of kernels as graphs (cuda_graphs = blocks), but not what has as
 // many tokens as it reads.
 Layer with_graphs(Layer block, const HostLaunches& launches) {
@@ -154,65 +127,6 @@ LoweredLayer exchange_in_pieces(LoweredLayer layer, std::int64_t pieces) {
   return layer;
 }
 
-// `in_parts`: includes the parts that recompute repeats by themselves.
-LoweredLayer lower_block(const Layer& block, const ContextShare& share, const ParallelPlan& plan,
-                         Bytes crossing, std::vector<OpExchange> exchanges, bool in_parts) {
-  const std::int64_t chunks = plan.pieces.tensor_chunks;
-  const std::int64_t pieces = plan.pieces.tensor_pieces;
-  TensorGroup group = tensor_group(plan);
-  // The gather of an input runs beside the weight gradient, which is not the matmul that is cut.
-  if (chunks > 1 || pieces > 1) group.overlaps = true;
-  std::ranges::move(width_exchanges(block, group), std::back_inserter(exchanges));
-  if (plan.mesh.cp > 1 && !plan.is_inference()) {
-    std::ranges::move(context_exchanges(block, share, plan.precision),
-                      std::back_inserter(exchanges));
-  }
-  const auto made_again = [&] {
-    const RecomputeChoice choice(block, plan.recomputing, plan.mesh, plan.tensor.cp_mode);
-    return recompute_parts(block, choice, group, crossing, exchanges);
-  };
-  const Layer runs = in_parts ? made_again() : block;
-  LoweredLayer lowered = lower_tensor(runs, group, crossing, false, exchanges);
-  if (chunks > 1) return cut_matmuls(std::move(lowered), chunks);
-  if (pieces > 1) return exchange_in_pieces(std::move(lowered), pieces);
-  return lowered;
-}
-
-LoweredBlock lower_roles(const Layer& block, const ContextShare& share, const ParallelPlan& plan,
-                         Bytes crossing, const std::vector<OpExchange>& exchanges) {
-  LoweredBlock result;
-  const auto role = [&result](BlockRecompute of) -> LoweredLayer& {
-    return result.roles[static_cast<std::size_t>(of)];
-  };
-  LoweredLayer& whole = role(BlockRecompute::kNone);
-  whole = lower_block(block, share, plan, crossing, exchanges, false);
-  if (plan.recomputing.kind == Recompute::kNone) return result;
-  if (plan.recomputing.kind != Recompute::kFull) {
-    role(BlockRecompute::kAlone) = lower_block(block, share, plan, crossing, exchanges, true);
-    return result;
-  }
-  for (const BlockRecompute of : {BlockRecompute::kAlone, BlockRecompute::kFirst,
-                                  BlockRecompute::kInside, BlockRecompute::kLast}) {
-    role(of) = recompute_fully(whole, of);
-  }
-  return result;
-}
-
-// Moves the routed experts of a block to the end of `apart`. Returns the exchanges of what remains.
-std::vector<OpExchange> take_experts(Layer& block, const ParallelPlan& plan,
-                                     const ExpertExchange& exchange,
-                                     std::vector<LoweredExperts>& apart) {
-  apart.emplace_back();
-  if (!block.routing) return {};
-  SplitBlock split = split_block(std::move(block), plan.mesh, plan.precision,
-                                 requests_of(plan).tokens(), exchange);
-  block = std::move(split.attention);
-  apart.back().steps =
-      lower_tensor(split.experts, tensor_group(plan), Bytes(0), false, split.of_experts);
-  apart.back().layer = std::move(split.experts);
-  return std::move(split.of_attention);
-}
-
 // In a pass of inference the ranks of a tensor group all have the tokens of their experts.
 bool sends_tokens(const Ranks& mesh, bool is_pass) {
   return !is_pass || (mesh.tp == 1 && mesh.ep > 1);
@@ -256,32 +170,6 @@ std::int64_t pictures_of_rank(const ParallelPlan& plan) {
 std::optional<DataType> expert_weights(const InferencePass& pass, DataType weights) {
   if (pass.expert_weight_type || !pass.expert_type) return pass.expert_weight_type;
   return bits_of(*pass.expert_type) < bits_of(weights) ? pass.expert_type : std::nullopt;
-}
-
-// The vision part is whole on every tensor rank. What isn't trained has no backward, and a pass
-// without new prompts has no pictures.
-std::vector<LoweredLayer> lower_vision(VisionLayers& vision, const ParallelPlan& plan) {
-  if (vision.blocks == 0) return {};
-  TensorGroup whole = tensor_group(plan);
-  whole.ranks = 1;
-  whole.sequence_parallel = false;
-  const bool is_pass = plan.is_inference();
-  const bool rests = pictures_of_rank(plan) == 0;
-  if (!is_pass && plan.training.vision != VisionTraining::kAll) {
-    vision.entry = frozen(std::move(vision.entry));
-    vision.block = frozen(std::move(vision.block));
-  }
-  if (!is_pass && plan.training.vision == VisionTraining::kNone) {
-    vision.projector = frozen(std::move(vision.projector));
-  }
-  std::vector<LoweredLayer> lowered;
-  for (const Layer* layer : {&vision.entry, &vision.block, &vision.projector}) {
-    Layer runs = *layer;
-    if (rests) runs = without_kernels(std::move(runs));
-    lowered.push_back(lower_tensor(runs, whole, Bytes(0), false));
-    lowered.back().sequence_parameters = 0;  // tensor ranks have equal gradients
-  }
-  return lowered;
 }
 
 }  // namespace
@@ -332,89 +220,233 @@ Bytes message_size(const ModelSpec& model, const ParallelPlan& plan, const Model
   return stream + handed_on(model, layers, shard_of(plan, {}), layer);
 }
 
+namespace {
+
+class ModelLowering {
+ public:
+  ModelLowering(const ModelSpec& model, const ParallelPlan& plan, const Role& role,
+                const ExpertExchange& exchange)
+      : model_(model),
+        plan_(plan),
+        role_(role),
+        exchange_(exchange),
+        group_(tensor_group(plan)),
+        shard_(shard_of(plan, role)) {
+    if (plan.experts.dispatch == Dispatch::kTwoLevel && !exchange.matrices.empty()) {
+      shard_.experts.arriving_tokens = arriving_tokens(token_routing(part_of_model(model, shard_)),
+                                                       plan.mesh, exchange, role.expert_rank);
+    }
+  }
+
+  LoweredModel lowered() const {
+    LoweredModel lowered{.layers = built_layers(),
+                         .experts_apart = {},
+                         .attention = {},
+                         .embedding = {},
+                         .blocks = {},
+                         .head = {},
+                         .prediction = {}};
+    ModelLayers& layers = lowered.layers;
+    const Bytes crossing = layers.tensor_boundary;
+    const auto lower_end = [&](const Layer& layer, bool is_last) {
+      std::vector<OpExchange> exchanges = width_exchanges(layer, group_);
+      if (is_last && plan_.is_inference() && plan_.mesh.tp > 1)
+        exchanges.push_back(gather_logits(layer, plan_.precision.communicated()));
+      return with_copies(lower_tensor(layer, group_, crossing, is_last, exchanges));
+    };
+    const auto with_copies_of_roles = [this](LoweredBlock block) {
+      for (LoweredLayer& layer : block.roles) layer = with_copies(std::move(layer));
+      return block;
+    };
+    lowered.vision = lower_vision(layers.vision);
+    lowered.embedding = lower_end(layers.embedding, false);
+    lowered.embedding.reads_weights_again = false;
+    lowered.head = lower_end(layers.head, true);
+    const std::vector<BlockKind> kinds = model_.kind == ModelKind::kMlpStack
+                                             ? std::vector<BlockKind>{{.mixer = Mixer::kNone}}
+                                             : kinds_of(model_);
+    for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+      const ModelSpec own = as_in(model_, kinds[kind]);
+      lowered.attention.emplace_back();
+      if (plan_.mesh.cp > 1 && !plan_.is_inference() && kinds[kind].attends()) {
+        lowered.attention.back() = attention_shape(part_of_model(own, shard_), kinds[kind]);
+      }
+      const ContextShare share{.mesh = plan_.mesh,
+                               .batch = plan_.batch,
+                               .mode = plan_.tensor.cp_mode,
+                               .shape = lowered.attention.back(),
+                               .causal = own.attention.causal,
+                               .window = own.attention.window,
+                               .window_kind = own.attention.window_kind,
+                               .rank = role_.context_rank};
+      std::vector<OpExchange> exchanges;
+      if (plan_.mesh.splits_ffn()) {
+        exchanges = take_experts(layers.blocks[kind], lowered.experts_apart);
+      } else {
+        exchanges = expert_exchanges(layers.blocks[kind], plan_, exchange_, role_.expert_rank);
+      }
+      lowered.blocks.push_back(with_copies_of_roles(
+          lower_roles(layers.blocks[kind], share, crossing / plan_.tensor.tensor_width,
+                      with_cache_exchanges(layers.blocks[kind], plan_.precision.communicated(),
+                                           std::move(exchanges)))));
+    }
+    for (const PredictionModule& module : layers.prediction) {
+      lowered.prediction.push_back({.entry = lower_tensor(module.entry, group_, crossing, false),
+                                    .head = lower_tensor(module.head, group_, crossing, true)});
+    }
+    return lowered;
+  }
+
+ private:
+  // The layers of the rank, with what the plan does to any of them.
+  ModelLayers built_layers() const {
+    ModelLayers layers = plan_.is_inference() ? inference_layers(model_, shard_, requests_of(plan_))
+                                              : build_layers(model_, shard_);
+    if (plan_.kernels.eager_elementwise || plan_.kernels.eager_gate) {
+      layers =
+          with_eager_kernels(std::move(layers), model_, shard_.types.activations,
+                             plan_.kernels.eager_gate ? EagerKernels::kGate : EagerKernels::kAll);
+    }
+    if (plan_.buffers.copy_inputs)
+      layers = with_input_copies(std::move(layers), shard_.types.activations);
+    if (plan_.training.lora_rank)
+      layers = with_adapters(std::move(layers), plan_.adapters(), shard_.types);
+    if (plan_.buffers.gradient_placeholders)
+      layers = with_placeholders(std::move(layers), plan_.weights());
+    if (plan_.update.separate_accumulation) layers = with_separate_accumulation(std::move(layers));
+    for (Layer& block : layers.blocks) {
+      if (plan_.pieces.overlap_shared_experts && block.routing) {
+        block = shared_experts_beside_dispatch(std::move(block));
+      }
+      block = with_graphs(std::move(block), plan_.launches);
+    }
+    return layers;
+  }
+
+  // PyTorch's FSDP2 copies parameters out of the buffer of each gather
+  // (foreach_all_gather_copy_out) and gradients into the buffer that is reduced, in its type
+  // (chunk_cat). Both run on the compute stream. A layer whose forward is repeated has its second
+  // gather there.
+  LoweredLayer with_copies(LoweredLayer layer) const {
+    if (!plan_.buffers.fsdp_copies || layer.empty()) return layer;
+    const std::int64_t parameters = layer.parameters;
+    const Bytes weights = (parameters + layer.frozen) * size_of(plan_.weights());
+    const Kernel out{
+        .name = "copy_gathered", .type = plan_.weights(), .read = weights, .written = weights};
+    const Kernel in{.name = "copy_gradients",
+                    .type = plan_.precision.activations(),
+                    .read = parameters * size_of(plan_.precision.activations()),
+                    .written = Bytes(parameters * plan_.update.gradient_bytes)};
+    const auto begin_with = [&out](std::vector<LayerStep>& steps) {
+      std::vector<Kernel>* const kernels = kernels_at(steps, true);
+      if (kernels != nullptr) kernels->insert(kernels->begin(), out);
+    };
+    begin_with(layer.forward);
+    if (!layer.again.empty()) begin_with(layer.again);
+    for (std::vector<LayerStep>* backward : {&layer.backward, &layer.split_backward}) {
+      if (plan_.state.reshard_after_forward && layer.again.empty()) begin_with(*backward);
+      std::vector<Kernel>* const last = kernels_at(*backward, false);
+      if (last != nullptr && parameters > 0) last->push_back(in);
+    }
+    return layer;
+  }
+
+  // `in_parts`: includes the parts that recompute repeats by themselves.
+  LoweredLayer lower_block(const Layer& block, const ContextShare& share, Bytes crossing,
+                           std::vector<OpExchange> exchanges, bool in_parts) const {
+    const std::int64_t chunks = plan_.pieces.tensor_chunks;
+    const std::int64_t pieces = plan_.pieces.tensor_pieces;
+    TensorGroup group = group_;
+    // The gather of an input runs beside the weight gradient, which is not the matmul that is cut.
+    if (chunks > 1 || pieces > 1) group.overlaps = true;
+    std::ranges::move(width_exchanges(block, group), std::back_inserter(exchanges));
+    if (plan_.mesh.cp > 1 && !plan_.is_inference()) {
+      std::ranges::move(context_exchanges(block, share, plan_.precision),
+                        std::back_inserter(exchanges));
+    }
+    const auto made_again = [&] {
+      const RecomputeChoice choice(block, plan_.recomputing, plan_.mesh, plan_.tensor.cp_mode);
+      return recompute_parts(block, choice, group, crossing, exchanges);
+    };
+    const Layer runs = in_parts ? made_again() : block;
+    LoweredLayer lowered = lower_tensor(runs, group, crossing, false, exchanges);
+    if (chunks > 1) return cut_matmuls(std::move(lowered), chunks);
+    if (pieces > 1) return exchange_in_pieces(std::move(lowered), pieces);
+    return lowered;
+  }
+
+  LoweredBlock lower_roles(const Layer& block, const ContextShare& share, Bytes crossing,
+                           const std::vector<OpExchange>& exchanges) const {
+    LoweredBlock result;
+    const auto role = [&result](BlockRecompute of) -> LoweredLayer& {
+      return result.roles[static_cast<std::size_t>(of)];
+    };
+    LoweredLayer& whole = role(BlockRecompute::kNone);
+    whole = lower_block(block, share, crossing, exchanges, false);
+    if (plan_.recomputing.kind == Recompute::kNone) return result;
+    if (plan_.recomputing.kind != Recompute::kFull) {
+      role(BlockRecompute::kAlone) = lower_block(block, share, crossing, exchanges, true);
+      return result;
+    }
+    for (const BlockRecompute of : {BlockRecompute::kAlone, BlockRecompute::kFirst,
+                                    BlockRecompute::kInside, BlockRecompute::kLast}) {
+      role(of) = recompute_fully(whole, of);
+    }
+    return result;
+  }
+
+  // Moves the routed experts of a block to the end of `apart`. Returns the exchanges of what
+  // remains.
+  std::vector<OpExchange> take_experts(Layer& block, std::vector<LoweredExperts>& apart) const {
+    apart.emplace_back();
+    if (!block.routing) return {};
+    SplitBlock split = split_block(std::move(block), plan_.mesh, plan_.precision,
+                                   requests_of(plan_).tokens(), exchange_);
+    block = std::move(split.attention);
+    apart.back().steps = lower_tensor(split.experts, group_, Bytes(0), false, split.of_experts);
+    apart.back().layer = std::move(split.experts);
+    return std::move(split.of_attention);
+  }
+
+  // The vision part is whole on every tensor rank. What isn't trained has no backward, and a pass
+  // without new prompts has no pictures.
+  std::vector<LoweredLayer> lower_vision(VisionLayers& vision) const {
+    if (vision.blocks == 0) return {};
+    TensorGroup whole = group_;
+    whole.ranks = 1;
+    whole.sequence_parallel = false;
+    const bool is_pass = plan_.is_inference();
+    const bool rests = shard_.pictures == 0;
+    if (!is_pass && plan_.training.vision != VisionTraining::kAll) {
+      vision.entry = frozen(std::move(vision.entry));
+      vision.block = frozen(std::move(vision.block));
+    }
+    if (!is_pass && plan_.training.vision == VisionTraining::kNone) {
+      vision.projector = frozen(std::move(vision.projector));
+    }
+    std::vector<LoweredLayer> lowered;
+    for (const Layer* layer : {&vision.entry, &vision.block, &vision.projector}) {
+      Layer runs = *layer;
+      if (rests) runs = without_kernels(std::move(runs));
+      lowered.push_back(lower_tensor(runs, whole, Bytes(0), false));
+      lowered.back().sequence_parameters = 0;  // tensor ranks have equal gradients
+    }
+    return lowered;
+  }
+
+  const ModelSpec& model_;
+  const ParallelPlan& plan_;
+  const Role& role_;
+  const ExpertExchange& exchange_;
+  TensorGroup group_;
+  Shard shard_;
+};
+
+}  // namespace
+
 LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const Role& role,
                          const ExpertExchange& exchange) {
-  Shard shard = shard_of(plan, role);
-  if (plan.experts.dispatch == Dispatch::kTwoLevel && !exchange.matrices.empty()) {
-    shard.experts.arriving_tokens = arriving_tokens(token_routing(part_of_model(model, shard)),
-                                                    plan.mesh, exchange, role.expert_rank);
-  }
-  LoweredModel lowered{.layers = plan.is_inference()
-                                     ? inference_layers(model, shard, requests_of(plan))
-                                     : build_layers(model, shard),
-                       .experts_apart = {},
-                       .attention = {},
-                       .embedding = {},
-                       .blocks = {},
-                       .head = {},
-                       .prediction = {}};
-  ModelLayers& layers = lowered.layers;
-  if (plan.kernels.eager_elementwise || plan.kernels.eager_gate) {
-    layers = with_eager_kernels(std::move(layers), model, shard.types.activations,
-                                plan.kernels.eager_gate ? EagerKernels::kGate : EagerKernels::kAll);
-  }
-  if (plan.buffers.copy_inputs)
-    layers = with_input_copies(std::move(layers), shard.types.activations);
-  if (plan.training.lora_rank)
-    layers = with_adapters(std::move(layers), plan.adapters(), shard.types);
-  if (plan.buffers.gradient_placeholders)
-    layers = with_placeholders(std::move(layers), plan.weights());
-  if (plan.update.separate_accumulation) layers = with_separate_accumulation(std::move(layers));
-  for (Layer& block : layers.blocks) {
-    if (plan.pieces.overlap_shared_experts && block.routing) {
-      block = shared_experts_beside_dispatch(std::move(block));
-    }
-    block = with_graphs(std::move(block), plan.launches);
-  }
-  const Bytes crossing = layers.tensor_boundary;
-  const TensorGroup group = tensor_group(plan);
-  const auto lower_end = [&](const Layer& layer, bool is_last) {
-    std::vector<OpExchange> exchanges = width_exchanges(layer, group);
-    if (is_last && plan.is_inference() && plan.mesh.tp > 1)
-      exchanges.push_back(gather_logits(layer, plan.precision.communicated()));
-    return with_copies(lower_tensor(layer, group, crossing, is_last, exchanges), plan);
-  };
-  const auto with_copies_of_roles = [&plan](LoweredBlock block) {
-    for (LoweredLayer& layer : block.roles) layer = with_copies(std::move(layer), plan);
-    return block;
-  };
-  lowered.vision = lower_vision(layers.vision, plan);
-  lowered.embedding = lower_end(layers.embedding, false);
-  lowered.embedding.reads_weights_again = false;
-  lowered.head = lower_end(layers.head, true);
-  const std::vector<BlockKind> kinds = model.kind == ModelKind::kMlpStack
-                                           ? std::vector<BlockKind>{{.mixer = Mixer::kNone}}
-                                           : kinds_of(model);
-  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
-    const ModelSpec own = as_in(model, kinds[kind]);
-    lowered.attention.emplace_back();
-    if (plan.mesh.cp > 1 && !plan.is_inference() && kinds[kind].attends()) {
-      lowered.attention.back() = attention_shape(part_of_model(own, shard), kinds[kind]);
-    }
-    const ContextShare share{.mesh = plan.mesh,
-                             .batch = plan.batch,
-                             .mode = plan.tensor.cp_mode,
-                             .shape = lowered.attention.back(),
-                             .causal = own.attention.causal,
-                             .window = own.attention.window,
-                             .window_kind = own.attention.window_kind,
-                             .rank = role.context_rank};
-    std::vector<OpExchange> exchanges;
-    if (plan.mesh.splits_ffn()) {
-      exchanges = take_experts(layers.blocks[kind], plan, exchange, lowered.experts_apart);
-    } else {
-      exchanges = expert_exchanges(layers.blocks[kind], plan, exchange, role.expert_rank);
-    }
-    lowered.blocks.push_back(with_copies_of_roles(
-        lower_roles(layers.blocks[kind], share, plan, crossing / plan.tensor.tensor_width,
-                    with_cache_exchanges(layers.blocks[kind], plan.precision.communicated(),
-                                         std::move(exchanges)))));
-  }
-  for (const PredictionModule& module : layers.prediction) {
-    lowered.prediction.push_back({.entry = lower_tensor(module.entry, group, crossing, false),
-                                  .head = lower_tensor(module.head, group, crossing, true)});
-  }
-  return lowered;
+  return ModelLowering(model, plan, role, exchange).lowered();
 }
 
 Roles roles_of(const ModelSpec& model, const ParallelPlan& plan) {

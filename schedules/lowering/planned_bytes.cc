@@ -491,8 +491,7 @@ std::array<Bytes, kMostAxes> planned_bytes_of_split(
       TensorBytesOfPass(tensor_group(whole), whole.mesh.replicas(), ends).of_ends();
   Bytes expert;
   for (const PlannedMicrobatch& microbatch : microbatches) {
-    const ParallelPlan& plan = microbatch.plan;
-    const ModelLayers& layers = microbatch.layers;
+    const auto& [plan, layers] = microbatch;
     tensor += TensorBytesOfPass(tensor_group(plan), plan.mesh.replicas(), layers).of_blocks();
     for (const std::uint32_t kind : layers.kind_of_block) {
       const std::optional<TokenRouting>& routing = layers.blocks[kind].routing;

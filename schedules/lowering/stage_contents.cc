@@ -146,9 +146,9 @@ std::vector<std::int32_t> first_blocks(const std::vector<std::int64_t>& layers) 
 }
 
 void fill_stage(const ModelSpec& model, const LoweredModel& lowered, Stage& stage) {
-  const ParallelPlan& plan = stage.plan;
   const std::int32_t stages = stage_count(stage.schedule);
-  const std::vector<std::int32_t> first_block = first_blocks(layers_of_stages(plan, model.layers));
+  const std::vector<std::int32_t> first_block =
+      first_blocks(layers_of_stages(stage.plan, model.layers));
   for (std::int32_t index = 0; index < stage.schedule.chunks; ++index) {
     StageChunk& chunk = stage.chunks.emplace_back();
     chunk.stage = stage_of(stage.schedule, stage.number, index);
@@ -159,15 +159,16 @@ void fill_stage(const ModelSpec& model, const LoweredModel& lowered, Stage& stag
       add_unit(lowered.embedding, "embedding", chunk);
       if (chunk.units.size() > before) chunk.units.back().is_embedding = true;
     }
-    add_blocks(lowered, plan.recomputing, first_block[at], first_block[at + 1] - first_block[at],
-               chunk);
-    if (chunk.stage == stages - 1) add_end(model, lowered, plan.recomputing, chunk);
+    add_blocks(lowered, stage.plan.recomputing, first_block[at],
+               first_block[at + 1] - first_block[at], chunk);
+    if (chunk.stage == stages - 1) add_end(model, lowered, stage.plan.recomputing, chunk);
   }
   fill_shared(model, lowered.layers, stage);
-  if (plan.is_inference()) {
+  if (stage.plan.is_inference()) {
     const auto at = static_cast<std::size_t>(stage.number);
-    stage.cache = cache_of_layers(model, requests_of(plan), plan.mesh.tp, plan.cache.split,
-                                  first_block[at], first_block[at + 1], plan.mesh.cp);
+    stage.cache =
+        cache_of_layers(model, requests_of(stage.plan), stage.plan.mesh.tp, stage.plan.cache.split,
+                        first_block[at], first_block[at + 1], stage.plan.mesh.cp);
     stage.weights = weights_of(model, lowered.layers, first_block[at], first_block[at + 1], stage);
   }
 }

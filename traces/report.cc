@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "analysis/step/rank_spread.h"
-#include "schedules/plan/plan_schedule.h"
 #include "sim/base/quantity_text.h"
 #include "sim/hardware/group_links.h"
 #include "traces/link_kinds.h"

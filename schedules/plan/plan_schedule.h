@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "schedules/pipeline/pipeline_costs.h"
@@ -15,9 +14,6 @@
 #include "sim/base/error.h"
 
 namespace stepsim {
-
-// Returns the schedule's name: "1f1b", "optimal", "own schedule".
-std::string_view schedule_text(const PipelinePlan& plan);
 
 // Returns the number of chunks of the model that each rank of the pipeline holds.
 std::int64_t chunks_of(const PipelinePlan& plan);

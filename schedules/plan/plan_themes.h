@@ -162,6 +162,9 @@ struct PipelinePlan {
   std::optional<std::int64_t> memory_limit;      // micro-batches x chunks; unset: the schedule's
 };
 
+// Returns the schedule's name: "1f1b", "optimal", "own schedule".
+std::string_view schedule_text(const PipelinePlan& plan);
+
 // ExpertPlacement says how tokens reach their experts.
 struct ExpertPlacement {
   Dispatch dispatch = Dispatch::kAllToAll;

@@ -38,7 +38,9 @@ void choose_modules(Choices& choices, RandomJob& job) {
     if (choices.one_in(2)) modules.push_back(kAttention);
     if (choices.one_in(2)) modules.push_back(kNorm);
     if (choices.one_in(2)) modules.push_back(kActivation);
-    if (model.latent.kv_rank > 0 && choices.one_in(2)) modules.push_back(kLatentUp);
+    const bool has_up = model.latent.kv_rank > 0 || model.compressed.output_groups > 0;
+    if (has_up && choices.one_in(2)) modules.push_back(kLatentUp);
+    if (model.hyper.streams > 0 && choices.one_in(2)) modules.push_back(kHyper);
     if (has_mlp && choices.one_in(3)) modules.push_back(kMlp);
     if (model.experts.shared_intermediate > 0 && choices.one_in(3))
       modules.push_back(kSharedExperts);
@@ -80,6 +82,7 @@ bool takes_width(const ModelSpec& model, const ParallelPlan& plan) {
          plan.pieces.tensor_pieces == 1 && !plan.pieces.overlap_tensor &&
          (plan.is_inference() || model.attention.kv_heads % plan.mesh.tp == 0) &&
          model.state.heads == 0 && model.indexer.heads == 0 && model.local == LocalSpec{} &&
+         model.hyper.streams == 0 && model.compressed.output_groups == 0 &&
          !model.attention.qk_norm_whole && model.attention.gate == AttentionGate::kNone &&
          model.attention.query_rank == 0 && model.mixer_pattern.find('X') == std::string::npos &&
          !model.norms.parallel &&
@@ -104,9 +107,9 @@ void choose_context(Choices& choices, RandomJob& job) {
   using enum ContextMode;
   ParallelPlan& plan = job.plan;
   if (plan.mesh.cp == 1) return;
-  plan.tensor.cp_mode = job.model.indexer.heads > 0
-                            ? choices.pick({kAllGather, kUlysses})
-                            : choices.pick({kZigzagRing, kRing, kAllGather, kUlysses});
+  const bool reads_all = job.model.indexer.heads > 0 || job.model.compressed.output_groups > 0;
+  plan.tensor.cp_mode = reads_all ? choices.pick({kAllGather, kUlysses})
+                                  : choices.pick({kZigzagRing, kRing, kAllGather, kUlysses});
 }
 
 // ---- pipeline and experts ----
@@ -258,6 +261,7 @@ bool may_be_frozen(const RandomJob& job) {
 
 bool may_be_packed(const RandomJob& job) {
   return is_transformer(job) && job.model.indexer.heads == 0 &&
+         job.model.compressed.output_groups == 0 &&
          job.model.mixer_pattern.find_first_of("NX") == std::string::npos;
 }
 
@@ -317,6 +321,29 @@ void choose_types(Choices& choices, const RandomCluster& cluster, RandomJob& job
   if (choices.one_in(6)) choose_launches(choices, job);
 }
 
+// Pictures in sequences, and what of their part is trained.
+void choose_pictures(Choices& choices, RandomJob& job) {
+  ParallelPlan& plan = job.plan;
+  if (job.model.vision.layers == 0 || choices.one_in(4)) return;
+  plan.batch.vision_tokens = choices.divisor_of(plan.batch.sequence);
+  if (choices.one_in(2)) {
+    plan.batch.picture_tokens = choices.divisor_of(plan.batch.vision_tokens);
+  }
+  if (plan.is_inference() || plan.state.zero == 3) return;
+  plan.training.vision =
+      choices.pick({VisionTraining::kAll, VisionTraining::kProjector, VisionTraining::kNone});
+}
+
+void choose_muon(Choices& choices, RandomJob& job) {
+  ParallelPlan& plan = job.plan;
+  const bool fits = plan.training.optimizer == Optimizer::kAdam && !plan.offload.optimizer &&
+                    !plan.training.lora_rank && (plan.state.zero < 3 || plan.mesh.pp == 1);
+  if (!fits || !choices.one_in(8)) return;
+  plan.training.optimizer = Optimizer::kMuon;
+  plan.update.newton_schulz_steps = choices.pick({5, 1});
+  plan.update.second_moment_bytes = choices.pick({4, 0});
+}
+
 // ---- inference ----
 
 bool may_serve(const RandomJob& job) {
@@ -324,8 +351,9 @@ bool may_serve(const RandomJob& job) {
   return is_transformer(job) && model.mixer_pattern.find('X') == std::string::npos;
 }
 
-// Returns whether no layer keeps a state or keys of an indexer.
+// Returns whether no layer keeps a state, compressed keys or those of an indexer.
 bool keeps_tokens_only(const ModelSpec& model) {
+  if (model.compressed.output_groups > 0) return false;
   return std::ranges::none_of(kinds_of(model), [](const BlockKind& kind) {
     return kind.has_state() || kind.mixer == Mixer::kSparse;
   });
@@ -431,7 +459,9 @@ void choose_keys(Choices& choices, const RandomCluster& cluster, RandomJob& job)
   choose_expert_keys(choices, cluster, job);
   choose_optimizer(choices, cluster, job.plan);
   choose_types(choices, cluster, job);
+  choose_muon(choices, job);
   if (may_serve(job) && choices.one_in(8)) choose_inference(choices, cluster, job);
+  if (job.plan.pass.inference != Inference::kDecode) choose_pictures(choices, job);
 }
 
 }  // namespace stepsim

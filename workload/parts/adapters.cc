@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "workload/layers.h"
 #include "workload/parts/kernels.h"
 
 namespace stepsim {

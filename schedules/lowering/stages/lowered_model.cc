@@ -11,6 +11,7 @@
 #include "schedules/lowering/steps/weight_stationary.h"
 #include "schedules/plan/inference_plan.h"
 #include "workload/experts.h"
+#include "workload/layers.h"
 #include "workload/mixers/attention.h"
 #include "workload/parts/accumulation.h"
 #include "workload/parts/adapters.h"

@@ -31,6 +31,8 @@ FILES = {
             "intermediate_size": 12288, "num_attention_heads": 32, "num_key_value_heads": 8,
             "vocab_size": 151936, "tie_word_embeddings": False}),
         "train.textproto": EXPERIMENT,
+        "": ["run", "llama3-8b-dgx-h100-8", "--quiet", "--trace", "measured.json.gz", "--trace-format",
+             "kineto", "--trace-ranks", "0"],
         "before.json": ["run", "train.textproto", "--quiet", "--json", "before.json"],
     },
 }

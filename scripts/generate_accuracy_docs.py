@@ -3,7 +3,7 @@
 
     scripts/generate_accuracy_docs.py STEPSIM FOLDER [TABLE...]    of these tables alone, to be quick
     scripts/generate_accuracy_docs.py STEPSIM --write              the table and the points of docs/accuracy.md instead
-    scripts/generate_accuracy_docs.py STEPSIM --check              fails if they are stale
+    scripts/generate_accuracy_docs.py STEPSIM --check TABLE...     fails if what they have of these tables is stale
 
 The table has the tables of training runs, without rows of grade C. The points are catalog/predictions/step_times.csv, which
 `stepsim figures` draws once it is built again: steps of the first six tables, as the others repeat many of their sources.
@@ -89,33 +89,41 @@ def cells(rows, metric):
             f"{100 * statistics.mean(inside):.0f} %" if inside else ""]
 
 
-def refreshed(stepsim):
-    """What docs/accuracy.md and the points should be."""
+def fresh(stepsim, table):
+    """The line of a table in docs/accuracy.md, and its points."""
+    rows = json.loads(accuracy(stepsim, table, "--quiet", "--json", "-"))["rows"]
+    row = [TABLES[table], *cells(rows, "step_time_s"), *cells(rows, "memory_bytes")]
+    return "| " + " | ".join(row) + " |", list(points(rows)) if table in DRAWN else []
+
+
+def check(stepsim, tables):
+    page, kept = SUMMARY.read_text(encoding="utf-8").splitlines(), POINTS.read_text(encoding="utf-8").splitlines()
+    for table in tables:
+        line, dots = fresh(stepsim, table)
+        if line not in page or not set(dots) <= set(kept):
+            sys.exit(f"{SUMMARY} or {POINTS} is stale: scripts/refresh_docs.sh")
+
+
+def write(stepsim):
     lines, dots = ["| table | step, median (runs) | 90th percentile | in the interval | memory, median (runs) "
                    "| 90th percentile | in the interval |", "|---|---|---|---|---|---|---|"], []
     for table in list(TABLES)[:9]:
-        rows = json.loads(accuracy(stepsim, table, "--quiet", "--json", "-"))["rows"]
-        row = [TABLES[table], *cells(rows, "step_time_s"), *cells(rows, "memory_bytes")]
-        lines.append("| " + " | ".join(row) + " |")
-        if table in DRAWN:
-            dots += points(rows)
+        line, more = fresh(stepsim, table)
+        lines.append(line)
+        dots += more
     order = list(dict.fromkeys(name for _, _, name in GROUPS))
     dots.sort(key=lambda line: order.index(line.split(";")[0]))
-    page = SUMMARY.read_text(encoding="utf-8")
-    head, begin, rest = page.partition("<!-- summary -->\n")
+    head, begin, rest = SUMMARY.read_text(encoding="utf-8").partition("<!-- summary -->\n")
     end = rest[rest.index("<!-- end -->"):]
-    return {SUMMARY: head + begin + "\n".join(lines) + "\n" + end,
-            POINTS: "\n".join(["group;source;measured_s;predicted_s", *dots]) + "\n"}
+    SUMMARY.write_text(head + begin + "\n".join(lines) + "\n" + end, encoding="utf-8")
+    POINTS.write_text("\n".join(["group;source;measured_s;predicted_s", *dots]) + "\n", encoding="utf-8")
 
 
 def main(stepsim, folder, *tables):
-    if folder in ("--write", "--check"):
-        for file, new in refreshed(stepsim).items():
-            if folder == "--write":
-                file.write_text(new, encoding="utf-8")
-            elif file.read_text(encoding="utf-8") != new:
-                sys.exit(f"{file} is stale: scripts/refresh_docs.sh")
-        return
+    if folder == "--write":
+        return write(stepsim)
+    if folder == "--check":
+        return check(stepsim, tables)
     text = HEAD
     for table in tables or TABLES:
         text += f"\n## {TABLES[table]}\n\n```text\n$ stepsim accuracy {MEASURED}/{table}.csv\n{accuracy(stepsim, table)}```\n"

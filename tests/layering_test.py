@@ -104,7 +104,7 @@ for folder in FOLDERS:
     MAY_INCLUDE[f"cli/{folder}"] = MAY_INCLUDE["cli"] + ["cli", "cli/processes"]
 MAY_INCLUDE["cli"] += [f"cli/{folder}" for folder in FOLDERS]
 MAY_INCLUDE["bindings"] = MAY_INCLUDE["cli"] + ["cli"]
-# Data types that a room may include beyond the table, each a decision: docs/decisions/.
+# Data types that a room may include beyond the table, each a decision: docs/decisions.md.
 FILES = {
     "sim/run/books": ["sim/run/simulation_options.h", "sim/run/simulation_result.h"],
     "sim/run/collectives": ["sim/run/simulation_options.h"],

@@ -9,16 +9,16 @@
 #include <system_error>
 
 #include "cli/processes/started_processes.h"
-#include "cli/progress.h"
-#include "cli/session.h"
+#include "cli/session/progress.h"
+#include "cli/session/session.h"
 #include "sim/base/field_text.h"
 #include "sim/base/input_file.h"
 #include "sim/base/parallel.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/small_letters.h"
 #include "sim/base/suggestion.h"
-#include "traces/output_file.h"
-#include "traces/output_place.h"
+#include "traces/files/output_file.h"
+#include "traces/files/output_place.h"
 
 namespace stepsim {
 namespace {

@@ -16,7 +16,7 @@ class options_description;
 namespace stepsim {
 
 // The exit status of the process; of several that apply, the largest. An interrupted process ends
-// with 128 plus the signal (cli/interrupts.h). docs/reliability.md has the list for users.
+// with 128 plus the signal (cli/session/interrupts.h). docs/reliability.md has the list for users.
 enum class ExitStatus : int {
   kDone = 0,
   kNo = 1,            // the answer is no: a check failed, or a plan does not fit in memory

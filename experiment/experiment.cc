@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 
 namespace stepsim {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "schedules/lowering/lower.h"
-#include "schedules/lowering/stage.h"
+#include "schedules/lowering/stages/stage.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/run/simulate.h"
 

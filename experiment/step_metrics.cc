@@ -5,9 +5,9 @@
 
 #include "schedules/plan/expert_places.h"
 #include "schedules/plan/inference_plan.h"
-#include "workload/adapters.h"
 #include "workload/inference.h"
 #include "workload/model_counts.h"
+#include "workload/parts/adapters.h"
 
 namespace stepsim {
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "experiment/bounds/fastest_layout.h"
 #include "experiment/build_cluster.h"
 #include "experiment/experiment.h"
-#include "experiment/fastest_layout.h"
 #include "experiment/pass_dispatch.h"
 #include "proto/assumed_links.h"
 #include "proto/catalog/catalog.h"
@@ -18,11 +18,11 @@
 #include "proto/experiment.pb.h"
 #include "proto/hugging_face/hugging_face.h"
 #include "proto/key_groups_of_files.h"
-#include "proto/message_fields.h"
+#include "proto/messages/message_fields.h"
+#include "proto/messages/read_fields.h"
 #include "proto/mlp_stack_text.h"
 #include "proto/named_files.h"
 #include "proto/plan_text.h"
-#include "proto/read_fields.h"
 #include "proto/record_fields.h"
 #include "proto/to_spec.h"
 #include "schedules/plan/balanced_layout.h"

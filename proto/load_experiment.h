@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "experiment/passes/served_load.h"
 #include "experiment/published.h"
-#include "experiment/served_load.h"
 #include "proto/experiment_record.h"
 #include "topology/topology.h"
 

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "workload/layers.h"
-#include "workload/mixer.h"
+#include "workload/mixers/mixer.h"
 #include "workload/mlp_stack.h"
+#include "workload/parts/layer_op.h"
 #include "workload/vision.h"
 
 namespace stepsim {

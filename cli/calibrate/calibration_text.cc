@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cli/version.h"
-#include "traces/json_text.h"
+#include "sim/base/json_text.h"
 
 namespace stepsim {
 namespace {

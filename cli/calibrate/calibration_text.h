@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/calibration/calibrate_all.h"
-#include "analysis/calibration/calibration_input.h"
+#include "calibration/calibrate_all.h"
+#include "calibration/calibration_input.h"
 #include "cli/calibrate/trace_tables.h"
 
 namespace stepsim {

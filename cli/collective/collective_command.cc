@@ -9,16 +9,17 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/collective_forms/collective_formulas.h"
-#include "analysis/collective_forms/group_levels.h"
+#include "books/collective_forms/collective_formulas.h"
+#include "books/collective_forms/group_levels.h"
 #include "cli/collective/collective_options.h"
-#include "cli/export_option.h"
-#include "cli/out_of_range.h"
+#include "cli/network/packet_run.h"
 #include "cli/outputs.h"
-#include "cli/packet_run.h"
-#include "cli/progress.h"
+#include "cli/run/export_option.h"
+#include "cli/session/out_of_range.h"
+#include "cli/session/progress.h"
 #include "import/msccl/msccl_export.h"
 #include "proto/assumed_links.h"
+#include "sim/base/json_text.h"
 #include "sim/base/quantity_text.h"
 #include "sim/collectives/bus_factor.h"
 #include "sim/collectives/choose_algorithm.h"
@@ -27,9 +28,8 @@
 #include "sim/run/collectives/collective_plan.h"
 #include "sim/run/collectives/collective_task.h"
 #include "sim/run/ops/chip_share.h"
-#include "traces/json_text.h"
-#include "traces/plot_svg.h"
-#include "traces/trace_counters.h"
+#include "traces/formats/trace_counters.h"
+#include "traces/pictures/plot_svg.h"
 
 namespace stepsim {
 namespace {

@@ -11,18 +11,18 @@
 #include <span>
 #include <string_view>
 
-#include "analysis/formulas/formula_table.h"
-#include "analysis/studies/run_study.h"
-#include "analysis/studies/study_table.h"
+#include "books/formulas/formula_table.h"
+#include "books/laboratory/run_study.h"
+#include "books/laboratory/study_table.h"
 #include "cli/command_line.h"
 #include "cli/formula/formula_answer.h"
-#include "cli/mentions.h"
+#include "cli/help/mentions.h"
 #include "cli/outputs.h"
-#include "cli/progress.h"
+#include "cli/session/progress.h"
 #include "sim/base/error.h"
+#include "sim/base/json_text.h"
 #include "sim/base/suggestion.h"
-#include "traces/json_text.h"
-#include "traces/report_text.h"
+#include "traces/results/report_text.h"
 
 namespace stepsim {
 namespace {

@@ -9,14 +9,14 @@
 
 #include "cli/goodput/assumed_recovery.h"
 #include "cli/goodput/goodput_options.h"
+#include "cli/help/moved_keys.h"
 #include "cli/html_option.h"
-#include "cli/moved_keys.h"
 #include "cli/outputs.h"
-#include "cli/progress.h"
-#include "cli/standard_output.h"
+#include "cli/session/progress.h"
+#include "cli/session/standard_output.h"
 #include "experiment/build_cluster.h"
-#include "traces/goodput_report.h"
-#include "traces/goodput_svg.h"
+#include "traces/pictures/goodput_svg.h"
+#include "traces/results/goodput_report.h"
 
 namespace stepsim {
 namespace {

@@ -5,10 +5,10 @@
 #include "cli/command_line.h"
 #include "cli/html_option.h"
 #include "proto/catalog/load_failures.h"
-#include "proto/message_file.h"
+#include "proto/messages/message_file.h"
 #include "sim/base/csv_table.h"
-#include "sim/base/field_assignments.h"
-#include "sim/base/quantity_field.h"
+#include "sim/fields/field_assignments.h"
+#include "sim/fields/quantity_field.h"
 
 namespace stepsim {
 namespace {

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "cli/outputs.h"
-#include "cli/standard_output.h"
+#include "cli/session/standard_output.h"
 #include "import/chakra/chakra_export.h"
 #include "import/goal/goal.h"
 #include "import/goal/goal_export.h"
 #include "sim/base/error.h"
-#include "traces/output_file.h"
+#include "traces/files/output_file.h"
 
 namespace stepsim {
 namespace {

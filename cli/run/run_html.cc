@@ -3,17 +3,17 @@
 #include <cstdint>
 #include <utility>
 
-#include "cli/progress.h"
 #include "cli/run/what_if_text.h"
+#include "cli/session/progress.h"
 #include "cli/version.h"
 #include "experiment/build_cluster.h"
 #include "experiment/simulate_experiment.h"
 #include "pages/run/run_drawings.h"
 #include "pages/run_page.h"
 #include "proto/catalog/measured_tables.h"
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/parallel.h"
-#include "traces/result_json.h"
+#include "traces/results/result_json.h"
 
 namespace stepsim {
 

@@ -9,12 +9,12 @@
 
 #include "cli/command_line.h"
 #include "cli/headroom_option.h"
+#include "cli/help/moved_keys.h"
 #include "cli/html_option.h"
-#include "cli/moved_keys.h"
 #include "cli/rank_list.h"
 #include "experiment/simulation_fields.h"
-#include "sim/base/key_spelling.h"
 #include "sim/base/small_letters.h"
+#include "sim/fields/key_spelling.h"
 
 namespace stepsim {
 namespace {

@@ -6,17 +6,17 @@
 #include <string>
 
 #include "cli/outputs.h"
-#include "cli/progress.h"
+#include "cli/run/trace_outputs.h"
 #include "cli/run/what_if_text.h"
-#include "cli/trace_outputs.h"
+#include "cli/session/progress.h"
 #include "cli/version.h"
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 #include "sim/base/quantity_text.h"
-#include "traces/explain_report.h"
-#include "traces/fidelity_comparison.h"
-#include "traces/output_file.h"
-#include "traces/report.h"
-#include "traces/result_json.h"
+#include "traces/files/output_file.h"
+#include "traces/results/explain_report.h"
+#include "traces/results/fidelity_comparison.h"
+#include "traces/results/report.h"
+#include "traces/results/result_json.h"
 
 namespace stepsim {
 

@@ -5,10 +5,10 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/step/step_report.h"
 #include "cli/outputs.h"
 #include "cli/run/run_options.h"
 #include "cli/run/what_if.h"
+#include "experiment/step/step_report.h"
 
 namespace stepsim {
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/json_text.h"
 #include "sim/base/quantity_text.h"
-#include "traces/json_text.h"
-#include "traces/report_text.h"
+#include "traces/results/report_text.h"
 
 namespace stepsim {
 namespace {

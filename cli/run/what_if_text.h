@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/run/what_if.h"
-#include "traces/plot_svg.h"
+#include "traces/pictures/plot_svg.h"
 
 namespace stepsim {
 

@@ -11,14 +11,14 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/progress.h"
 #include "cli/schedule/schedule_gantt.h"
 #include "cli/schedule/schedule_times.h"
+#include "cli/session/progress.h"
 #include "schedules/pipeline/published/bubble_formula.h"
 #include "sim/base/field_text.h"
+#include "sim/base/json_text.h"
 #include "sim/base/quantity_text.h"
-#include "traces/json_text.h"
-#include "traces/report_text.h"
+#include "traces/results/report_text.h"
 
 namespace stepsim {
 namespace {

@@ -11,16 +11,16 @@
 
 #include "cli/command_line.h"
 #include "cli/headroom_option.h"
+#include "cli/help/moved_keys.h"
 #include "cli/html_option.h"
-#include "cli/moved_keys.h"
 #include "proto/catalog/measured_tables.h"
 #include "schedules/plan/inference_plan.h"
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/base/field_text.h"
-#include "sim/base/key_spelling.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/suggestion.h"
+#include "sim/fields/key_spelling.h"
 
 namespace stepsim {
 namespace {

@@ -10,14 +10,14 @@
 #include <utility>
 
 #include "cli/headroom_option.h"
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/base/field_text.h"
-#include "sim/base/key_spelling.h"
+#include "sim/base/json_text.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/shown_text.h"
-#include "traces/json_text.h"
-#include "traces/report_text.h"
+#include "sim/fields/key_spelling.h"
+#include "traces/results/report_text.h"
 
 namespace stepsim {
 namespace {

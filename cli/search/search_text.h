@@ -38,11 +38,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/search/refine.h"
-#include "analysis/search/search.h"
-#include "analysis/studies/plot.h"
+#include "books/laboratory/plot.h"
 #include "cli/search/search_options.h"
 #include "proto/plan_text.h"
+#include "search/refine.h"
+#include "search/search.h"
 
 namespace stepsim {
 

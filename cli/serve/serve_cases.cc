@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "traces/json_text.h"
+#include "sim/base/json_text.h"
 
 namespace stepsim {
 namespace {

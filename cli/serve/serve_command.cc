@@ -13,18 +13,18 @@
 #include <vector>
 
 #include "cli/html_option.h"
-#include "cli/out_of_range.h"
 #include "cli/outputs.h"
-#include "cli/progress.h"
 #include "cli/serve/serve_cases.h"
 #include "cli/serve/serve_options.h"
 #include "cli/serve/served_load_options.h"
-#include "cli/session.h"
-#include "cli/standard_output.h"
+#include "cli/session/out_of_range.h"
+#include "cli/session/progress.h"
+#include "cli/session/session.h"
+#include "cli/session/standard_output.h"
 #include "proto/serving_case/read_cases.h"
 #include "sim/base/quantity_text.h"
-#include "traces/serving_report.h"
-#include "traces/serving_trace.h"
+#include "traces/formats/serving_trace.h"
+#include "traces/results/serving_report.h"
 
 namespace stepsim {
 namespace {

@@ -9,7 +9,7 @@
 #include "experiment/build_cluster.h"
 #include "proto/catalog/serving_software.h"
 #include "proto/load_experiment.h"
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 #include "serving/passes/pool_text.h"
 #include "sim/base/field_text.h"
 #include "sim/base/quantity_text.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/pass_times.h"
+#include "experiment/passes/pass_times.h"
 #include "serving/engines/engine_options.h"
 #include "serving/passes/kv_room.h"
 #include "serving/passes/network_kv_transport.h"

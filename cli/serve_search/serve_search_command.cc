@@ -8,22 +8,22 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/studies/plot.h"
+#include "books/laboratory/plot.h"
 #include "cli/command_line.h"
 #include "cli/headroom_option.h"
 #include "cli/html_option.h"
 #include "cli/outputs.h"
-#include "cli/progress.h"
 #include "cli/serve_search/serve_layouts.h"
-#include "cli/session.h"
+#include "cli/session/progress.h"
+#include "cli/session/session.h"
 #include "proto/catalog/engine_releases.h"
 #include "serving/search/serve_search.h"
 #include "serving/serving_text.h"
 #include "sim/base/error.h"
 #include "sim/base/field_text.h"
+#include "sim/base/json_text.h"
 #include "sim/base/parallel.h"
-#include "traces/json_text.h"
-#include "traces/plot_svg.h"
+#include "traces/pictures/plot_svg.h"
 
 namespace stepsim {
 namespace {

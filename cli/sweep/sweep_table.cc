@@ -8,14 +8,14 @@
 #include <optional>
 #include <utility>
 
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "schedules/plan/axis.h"
 #include "sim/base/field_text.h"
-#include "sim/base/plain_value.h"
+#include "sim/base/json_text.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/shown_text.h"
-#include "traces/json_text.h"
-#include "traces/report_text.h"
+#include "sim/fields/plain_value.h"
+#include "traces/results/report_text.h"
 
 namespace stepsim {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/studies/plot.h"
+#include "books/laboratory/plot.h"
 #include "cli/sweep/sweep_options.h"
 
 namespace stepsim {

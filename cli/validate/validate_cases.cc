@@ -5,15 +5,15 @@
 
 #include <algorithm>
 
-#include "analysis/formulas/formula_table.h"
-#include "analysis/formulas/worked_cases.h"
+#include "books/formulas/formula_table.h"
+#include "books/formulas/worked_cases.h"
 #include "cli/outputs.h"
-#include "cli/progress.h"
+#include "cli/session/progress.h"
 #include "proto/catalog/catalog.h"
 #include "sim/base/error.h"
+#include "sim/base/json_text.h"
 #include "sim/base/suggestion.h"
-#include "traces/json_text.h"
-#include "traces/report_text.h"
+#include "traces/results/report_text.h"
 
 namespace stepsim {
 namespace {

@@ -8,21 +8,21 @@
 #include <boost/program_options.hpp>
 #include <optional>
 
-#include "analysis/formulas/formula_table.h"
-#include "analysis/studies/run_study.h"
-#include "analysis/studies/study_table.h"
+#include "books/formulas/formula_table.h"
+#include "books/laboratory/run_study.h"
+#include "books/laboratory/study_table.h"
 #include "cli/command_line.h"
-#include "cli/mentions.h"
+#include "cli/help/mentions.h"
 #include "cli/outputs.h"
-#include "cli/progress.h"
-#include "cli/standard_output.h"
+#include "cli/session/progress.h"
+#include "cli/session/standard_output.h"
 #include "cli/validate/validate_cases.h"
 #include "experiment/simulation_fields.h"
 #include "sim/base/error.h"
+#include "sim/base/json_text.h"
 #include "sim/base/suggestion.h"
-#include "traces/json_text.h"
-#include "traces/plot_svg.h"
-#include "traces/report_text.h"
+#include "traces/pictures/plot_svg.h"
+#include "traces/results/report_text.h"
 
 namespace stepsim {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 #include "schedules/plan/plan_schedule.h"
-#include "workload/model_fields.h"
+#include "workload/model/model_fields.h"
 
 namespace stepsim {
 namespace {

@@ -14,8 +14,8 @@
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/trainer_names.h"
 #include "sim/base/field_text.h"
-#include "sim/base/key_spelling.h"
 #include "sim/base/small_letters.h"
+#include "sim/fields/key_spelling.h"
 
 namespace stepsim {
 namespace {

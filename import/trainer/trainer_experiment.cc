@@ -10,7 +10,7 @@
 #include "import/settings/settings_files.h"
 #include "import/trainer/cluster_choice.h"
 #include "proto/load_experiment.h"
-#include "proto/message_file.h"
+#include "proto/messages/message_file.h"
 #include "sim/base/field_text.h"
 #include "sim/base/small_letters.h"
 #include "topology/topology.h"

@@ -26,7 +26,7 @@
 #include "import/importer.h"
 #include "import/settings/settings.h"
 #include "proto/experiment_draft.h"
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
 
 namespace stepsim {
 

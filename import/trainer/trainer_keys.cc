@@ -8,9 +8,9 @@
 
 #include "proto/catalog/catalog.h"
 #include "sim/base/field_text.h"
-#include "sim/base/key_spelling.h"
 #include "sim/base/small_letters.h"
 #include "sim/base/suggestion.h"
+#include "sim/fields/key_spelling.h"
 
 namespace stepsim {
 namespace {

@@ -4,7 +4,7 @@
 #include "proto/catalog/catalog_message.h"
 #include "proto/catalog/serving_software.h"
 #include "proto/software.pb.h"
-#include "sim/base/quantity_field.h"
+#include "sim/fields/quantity_field.h"
 
 namespace stepsim {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "proto/hugging_face/hugging_face_config.h"
+#include "proto/hugging_face/families/hugging_face_config.h"
 
 namespace stepsim {
 namespace {

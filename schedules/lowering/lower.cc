@@ -5,15 +5,15 @@
 #include <string>
 #include <utility>
 
-#include "schedules/lowering/context.h"
-#include "schedules/lowering/graph_tables.h"
-#include "schedules/lowering/lowered_model.h"
-#include "schedules/lowering/offload.h"
-#include "schedules/lowering/planned_bytes.h"
-#include "schedules/lowering/shared_weights.h"
+#include "schedules/lowering/bytes/planned_bytes.h"
 #include "schedules/lowering/split_pass.h"
-#include "schedules/lowering/stage_contents.h"
-#include "schedules/lowering/stage_lowering.h"
+#include "schedules/lowering/stages/graph_tables.h"
+#include "schedules/lowering/stages/lowered_model.h"
+#include "schedules/lowering/stages/offload.h"
+#include "schedules/lowering/stages/shared_weights.h"
+#include "schedules/lowering/stages/stage_contents.h"
+#include "schedules/lowering/stages/stage_lowering.h"
+#include "schedules/lowering/steps/context.h"
 #include "schedules/pipeline/orders/fused_neighbours.h"
 #include "schedules/plan/axis.h"
 #include "schedules/plan/communicators.h"

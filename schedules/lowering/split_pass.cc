@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/lowering/expert_chips.h"
-#include "schedules/lowering/graph_tables.h"
-#include "schedules/lowering/lowered_model.h"
-#include "schedules/lowering/planned_bytes.h"
-#include "schedules/lowering/stage.h"
+#include "schedules/lowering/bytes/planned_bytes.h"
+#include "schedules/lowering/stages/expert_chips.h"
+#include "schedules/lowering/stages/graph_tables.h"
+#include "schedules/lowering/stages/lowered_model.h"
+#include "schedules/lowering/stages/stage.h"
 #include "schedules/plan/axis.h"
 #include "schedules/plan/communicators.h"
 #include "schedules/plan/inference_plan.h"

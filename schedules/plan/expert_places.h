@@ -8,7 +8,7 @@
 #include "schedules/plan/parallel_plan.h"
 #include "sim/network/places.h"
 #include "workload/expert_routing.h"
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
 
 namespace stepsim {
 

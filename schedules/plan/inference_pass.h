@@ -9,7 +9,7 @@
 
 #include "sim/chips/kernel.h"
 #include "workload/inference.h"
-#include "workload/pass_themes.h"
+#include "workload/parts/pass_themes.h"
 
 namespace stepsim {
 

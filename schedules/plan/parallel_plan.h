@@ -30,7 +30,7 @@
 #include "sim/base/error.h"
 #include "sim/chips/chip_spec.h"
 #include "sim/network/places.h"
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
 
 namespace stepsim {
 

@@ -13,7 +13,7 @@
 #include "schedules/pipeline/pipeline_schedule.h"
 #include "schedules/pipeline/schedule_name.h"
 #include "sim/chips/kernel.h"
-#include "workload/adapters.h"
+#include "workload/parts/adapters.h"
 
 namespace stepsim {
 
@@ -40,7 +40,7 @@ inline bool keeps_every_second_matmul(Recompute recompute) {
   return recompute == Recompute::kAlternate || recompute == Recompute::kAlternateMatmuls;
 }
 
-// The modules that recompute = selective repeats: schedules/lowering/recompute.h.
+// The modules that recompute = selective repeats: schedules/lowering/recompute/recompute.h.
 enum class RecomputeModule : std::uint8_t {
   kAttention,
   kNorm,
@@ -68,7 +68,7 @@ std::string_view name_of(KeptResult result);  // "qkv"
 enum class Optimizer : std::uint8_t {
   kAdam,
   kNone,  // forward and backward only, as the closed forms count a step; no state
-  kMuon,  // of matrices; Adam of the rest: schedules/lowering/muon.h
+  kMuon,  // of matrices; Adam of the rest: schedules/lowering/stages/muon.h
 };
 inline constexpr std::size_t kOptimizers = 3;
 std::string_view name_of(Optimizer optimizer);  // "adam"

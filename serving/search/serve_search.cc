@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "experiment/build_cluster.h"
-#include "experiment/pass_times.h"
+#include "experiment/passes/pass_times.h"
 #include "serving/passes/kv_room.h"
 #include "serving/passes/simulated_step_cost.h"
 #include "serving/requests/request_source.h"

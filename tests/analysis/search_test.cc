@@ -1,6 +1,6 @@
 // The bounds of plans against simulations of random ones, and the search against all of a space.
 
-#include "analysis/search/search.h"
+#include "search/search.h"
 
 #include <gtest/gtest.h>
 
@@ -15,13 +15,13 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/search/plan_helper.h"
-#include "analysis/search/refine.h"
-#include "analysis/step/finished_run.h"
+#include "experiment/bounds/plan_bounds.h"
 #include "experiment/build_cluster.h"
-#include "experiment/plan_bounds.h"
+#include "experiment/finished_run.h"
 #include "experiment/simulate_experiment.h"
 #include "proto/load_experiment.h"
+#include "search/plan_helper.h"
+#include "search/refine.h"
 #include "sim/base/field_text.h"
 #include "tests/fuzz/input_on_disk.h"
 #include "tests/fuzz/random/choices.h"

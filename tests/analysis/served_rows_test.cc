@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/accuracy/accuracy.h"
-#include "analysis/accuracy/run_rows.h"
-#include "analysis/accuracy/served_run.h"
+#include "measured/accuracy.h"
+#include "measured/run_rows.h"
+#include "measured/served_run.h"
 #include "proto/load_experiment.h"
 #include "sim/base/error.h"
 #include "tests/support/reference_folder.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/accuracy/accuracy.h"
+#include "measured/accuracy.h"
 #include "tests/support/reference_folder.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/written_table.h"

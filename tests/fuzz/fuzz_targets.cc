@@ -5,12 +5,12 @@
 #include <stdexcept>
 #include <string>
 
-#include "analysis/accuracy/accuracy.h"
+#include "measured/accuracy.h"
 #include "pages/result_page.h"
 #include "proto/catalog/load_failures.h"
 #include "proto/collective_files.h"
-#include "proto/json_value.h"
 #include "proto/load_experiment.h"
+#include "proto/messages/json_value.h"
 #include "proto/network_case/network_case.h"
 #include "schedules/pipeline/replay/check_order.h"
 #include "schedules/pipeline/schedule_file.h"

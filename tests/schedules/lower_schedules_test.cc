@@ -8,7 +8,7 @@
 
 #include "experiment/pipeline_times.h"
 #include "schedules/lowering/lower.h"
-#include "schedules/lowering/tensor.h"
+#include "schedules/lowering/steps/tensor.h"
 #include "schedules/pipeline/published/published_schedule.h"
 #include "schedules/pipeline/replay/posted_replay.h"
 #include "schedules/pipeline/replay/replay.h"

@@ -1,6 +1,6 @@
 // Muon: its matmuls, its state, and who has which matrix, counted by hand.
 
-#include "schedules/lowering/muon.h"
+#include "schedules/lowering/stages/muon.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Recompute: what a block keeps, what comes back, and what runs and is sent again. simulate()
 // itself compares the bytes sent with planned_bytes() and checks that memory is freed.
 
-#include "schedules/lowering/recompute.h"
+#include "schedules/lowering/recompute/recompute.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "schedules/lowering/expert.h"
 #include "schedules/lowering/lower.h"
+#include "schedules/lowering/steps/expert.h"
 #include "schedules/plan/axis.h"
 #include "sim/run/simulate.h"
 #include "tests/support/layer_ops.h"

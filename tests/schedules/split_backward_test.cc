@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "schedules/lowering/recompute.h"
-#include "schedules/lowering/tensor.h"
+#include "schedules/lowering/recompute/recompute.h"
+#include "schedules/lowering/steps/tensor.h"
 #include "tests/support/small_model.h"
 
 namespace stepsim {

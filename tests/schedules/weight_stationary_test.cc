@@ -1,7 +1,7 @@
 // Compares two-dimensional weight-stationary tensor parallelism with its closed form. simulate()
 // compares the bytes sent with planned_bytes(); this test counts bytes on links.
 
-#include "schedules/lowering/weight_stationary.h"
+#include "schedules/lowering/steps/weight_stationary.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "workload/accumulation.h"
+#include "workload/parts/accumulation.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "workload/eager.h"
+#include "workload/parts/eager.h"
 
 #include <gtest/gtest.h>
 

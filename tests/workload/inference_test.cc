@@ -14,7 +14,7 @@
 
 #include "tests/support/layer_ops.h"
 #include "tests/support/published_models.h"
-#include "workload/layers.h"
+#include "workload/parts/layer_op.h"
 
 namespace stepsim {
 namespace {

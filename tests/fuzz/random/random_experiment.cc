@@ -3,11 +3,11 @@
 #include <utility>
 #include <vector>
 
-#include "proto/json_value.h"
-#include "schedules/plan/key_groups.h"
+#include "proto/messages/json_value.h"
+#include "schedules/plan/keys/key_groups.h"
 #include "tests/fuzz/random/random_cluster.h"
 #include "tests/fuzz/random/random_plan.h"
-#include "workload/model_fields.h"
+#include "workload/model/model_fields.h"
 
 namespace stepsim {
 namespace {

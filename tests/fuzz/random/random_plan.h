@@ -9,7 +9,7 @@
 #include "schedules/plan/parallel_plan.h"
 #include "tests/fuzz/random/choices.h"
 #include "tests/fuzz/random/random_cluster.h"
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
 
 namespace stepsim {
 

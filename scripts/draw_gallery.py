@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes docs/gallery/: figures of reports as a Chromium draws them, pictures that commands write, drawings of
-topologies by Graphviz, and docs/gallery.md, which has the command that makes each.
+"""Draws docs/gallery/: figures of reports as a Chromium draws them, pictures that commands write, drawings of
+topologies by Graphviz; and gallery.md of the site, which has the command that makes each.
 
-    scripts/draw_gallery.py build/release/stepsim
+    scripts/draw_gallery.py build/release/stepsim      draws them
+    scripts/draw_gallery.py --page FOLDER              writes the page
 
 What a browser draws differs from version to version, so no test compares the pictures.
 """

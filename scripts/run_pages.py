@@ -61,11 +61,11 @@ class Runner:
             (place / name).write_text(text, encoding="utf-8")
 
     def run(self, command):
-        """What the command prints, and its exit status."""
+        """What the command prints (if nothing, then to standard error), and its exit status."""
         environment = os.environ | {"PATH": f"{self.folder.name}/bin:{os.environ['PATH']}", "COLUMNS": "100"}
         done = subprocess.run(["bash", "-c", command], cwd=self.folder.name, env=environment, text=True,
-                              timeout=600, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        return "".join(line.rstrip() + "\n" for line in done.stdout.splitlines()), done.returncode
+                              timeout=600, capture_output=True)
+        return "".join(line.rstrip() + "\n" for line in (done.stdout or done.stderr).splitlines()), done.returncode
 
     def try_block(self, block):
         for line in lines_of(block):

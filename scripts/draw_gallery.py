@@ -72,6 +72,11 @@ def page():
             after = f"\ndot -Tsvg {name} -o {stem}.svg"
         asked = " ".join("'" + word + "'" if ";" in word else word for word in command.split())
         text += picture(words, f"{stem}.svg" if after else name, f"stepsim {asked.replace('FILE', name)}{after}")
+    text += ("\n# Schedules\n\nTime goes to the right, a row is a rank, the number a micro-batch; the curve below is what the rank holds. "
+             "Forwards are green, backwards and input gradients blue, weight gradients orange, fused passes sky blue, odd chunks "
+             "paler ([schedules.md](schedules.md)).\n")
+    for path in sorted((ROOT / "docs/schedules").glob("*.svg")):
+        text += f"\n## `{path.stem}`\n\n![{path.stem}](schedules/{path.name})\n"
     return text
 
 

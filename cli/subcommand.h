@@ -31,6 +31,14 @@ constexpr ExitStatus interrupted_by(int signal) {
   return static_cast<ExitStatus>(128 + signal);
 }
 
+class AnyResultTable;
+
+// What a subcommand writes as JSON.
+struct CommandResult {
+  std::string_view of;  // when it is this one, where there are several: "--fidelity all"
+  const AnyResultTable* table;
+};
+
 using OptionList = boost::program_options::options_description;
 
 struct Subcommand {
@@ -45,6 +53,8 @@ struct Subcommand {
   // Gets the arguments after the name, none of which is --help or -h. Throws ConfigError with every
   // problem of the input at once.
   ExitStatus (*run)(const std::vector<std::string>& arguments);
+  // What --json writes (traces/results/result_table.h); nullptr: it has no --json.
+  std::vector<CommandResult> (*results)() = nullptr;
 };
 
 }  // namespace stepsim

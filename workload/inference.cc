@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "workload/head.h"
+#include "workload/layers.h"
 #include "workload/mixers/attention.h"
 #include "workload/mixers/chunked_scan.h"
 #include "workload/mixers/compressed_attention.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "workload/mixers/mixer.h"
-#include "workload/mlp_stack.h"
+#include "workload/model/mlp_stack_spec.h"
 #include "workload/parts/layer_op.h"
 #include "workload/vision.h"
 

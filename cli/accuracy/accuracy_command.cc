@@ -22,8 +22,8 @@
 #include "proto/catalog/catalog.h"
 #include "sim/base/error.h"
 #include "sim/base/field_text.h"
-#include "sim/base/json_text.h"
 #include "sim/base/parallel.h"
+#include "traces/results/result_table.h"
 
 namespace stepsim {
 namespace {
@@ -56,48 +56,87 @@ po::options_description accuracy_option_list() {
   return options;
 }
 
-// Returns "["vocab: 51200"]".
-std::string list_of(const std::vector<std::string>& texts) {
-  return json_list(json_values(texts, json_quoted));
+const ResultTable<AccuracyRow>& accuracy_row_results() {
+  static const ResultTable<AccuracyRow> kTable = [] {
+    ResultTable<AccuracyRow> table;
+    table.add("id", &AccuracyRow::id, {"of the row; FILE:LINE where it has none"});
+    table.add("source_id", &AccuracyRow::source_id, {"its source"});
+    table.add("chip", &AccuracyRow::chip, {"its chip"});
+    table.add("metric", &AccuracyRow::metric, {"what was measured"});
+    table.add("measured", &AccuracyRow::measured, {"in SI base units"});
+    table.add("predicted", [](const AccuracyRow& row) { return OrNull{row.predicted}; },
+              {"null: the row was skipped"});
+    table.add("relative_error",
+              [](const AccuracyRow& row) {
+                const bool is_known = row.predicted && std::isfinite(row.relative_error());
+                return OrNull{is_known ? std::optional(row.relative_error()) : std::nullopt};
+              },
+              {"predicted / measured - 1; null: the row was skipped"});
+    table.add("skipped", &AccuracyRow::skipped, {"why; empty: it was not"});
+    table.add("fits", [](const AccuracyRow& row) { return OrNull{row.fits}; },
+              {"whether the prediction fits in memory; null: not asked"});
+    table.add("implausible", &AccuracyRow::implausible,
+              {"why the measurement can't be; empty: it can"});
+    table.add("grade", &AccuracyRow::grade, {"A, B or C"});
+    table.add("situation", &AccuracyRow::situation, {"whose interval holds"});
+    table.add("interval",
+              [](const AccuracyRow& row) {
+                return OrNull{row.interval ? std::optional(std::vector<double>{row.interval->low,
+                                                                               row.interval->high})
+                                           : std::nullopt};
+              },
+              {"[low, high]: 80 %; null: not known"});
+    table.add("assumed", &AccuracyRow::assumed, {"what the row's writer decided"});
+    return table;
+  }();
+  return kTable;
 }
 
-std::string json_of(const std::vector<AccuracyRow>& rows) {
-  std::string text = "{\n  \"rows\": [";
-  for (const AccuracyRow& row : rows) {
-    text += fmt::format(
-        "{}\n    {{\"id\": \"{}\", \"source_id\": \"{}\", \"chip\": \"{}\", \"metric\": \"{}\", "
-        "\"measured\": {}, \"predicted\": {}, \"relative_error\": {}, \"skipped\": \"{}\", "
-        "\"fits\": {}, \"implausible\": \"{}\", \"grade\": \"{}\", "
-        "\"situation\": \"{}\", \"interval\": {}, \"assumed\": {}}}",
-        text.back() == '[' ? "" : ",", json_escaped(row.id), json_escaped(row.source_id),
-        json_escaped(row.chip), row.metric, json_number(row.measured),
-        row.predicted ? json_number(*row.predicted) : "null",
-        row.predicted && std::isfinite(row.relative_error())
-            ? fmt::format("{:.6f}", row.relative_error())
-            : "null",
-        json_escaped(row.skipped), row.fits ? (*row.fits ? "true" : "false") : "null",
-        json_escaped(row.implausible), json_escaped(row.grade), row.situation,
-        row.interval ? fmt::format("[{}, {}]", row.interval->low, row.interval->high) : "null",
-        list_of(row.assumed));
-  }
-  text += "\n  ],\n  \"summary\": [";
-  for (const AccuracySummary& line : summarise(rows)) {
-    if (line.source_id == "all") continue;  // sources only
-    const auto value = [&line](double error) {
-      return line.rows > 0 ? fmt::format("{:.6f}", error) : "null";
+const ResultTable<AccuracySummary>& summary_results() {
+  static const ResultTable<AccuracySummary> kTable = [] {
+    const auto error = [](double AccuracySummary::*member) {
+      return [member](const AccuracySummary& line) {
+        return OrNull{line.rows > 0 ? std::optional(line.*member) : std::nullopt};
+      };
     };
-    text += fmt::format(
-        "{}\n    {{\"source_id\": \"{}\", \"metric\": \"{}\", \"under_specified\": {}, "
-        "\"rows\": {}, \"implausible\": {}, "
-        "\"median_absolute_relative_error\": {}, \"p90_absolute_relative_error\": {}, "
-        "\"mean_relative_error\": {}, \"covered\": {}}}",
-        text.back() == '[' ? "" : ",", json_escaped(line.source_id), line.metric,
-        line.under_specified, line.rows, line.implausible,
-        value(line.median_absolute_relative_error), value(line.p90_absolute_relative_error),
-        value(line.mean_relative_error),
-        line.covered ? fmt::format("{:.4f}", *line.covered) : "null");
-  }
-  return text + "\n  ]\n}\n";
+    ResultTable<AccuracySummary> table;
+    table.add("source_id", &AccuracySummary::source_id, {"the source"});
+    table.add("metric", &AccuracySummary::metric, {"what was measured"});
+    table.add("under_specified", &AccuracySummary::under_specified, {"rows that say too little"});
+    table.add("rows", &AccuracySummary::rows, {"that were predicted"});
+    table.add("implausible", &AccuracySummary::implausible, {"rows that can't be"});
+    table.add("median_absolute_relative_error",
+              error(&AccuracySummary::median_absolute_relative_error), {"null without rows"});
+    table.add("p90_absolute_relative_error", error(&AccuracySummary::p90_absolute_relative_error),
+              {"nine of ten are at most this"});
+    table.add("mean_relative_error", error(&AccuracySummary::mean_relative_error), {"the bias"});
+    table.add("covered", [](const AccuracySummary& line) { return OrNull{line.covered}; },
+              {"share of rows within their interval; null: none has one", "0 to 1"});
+    return table;
+  }();
+  return kTable;
+}
+
+using AccuracyRows = std::vector<AccuracyRow>;
+
+const ResultTable<AccuracyRows>& accuracy_results() {
+  static const ResultTable<AccuracyRows> kTable = [] {
+    ResultTable<AccuracyRows> table;
+    table.list("rows", accuracy_row_results(), std::identity{}, {"of the tables, in order"});
+    table.list("summary", summary_results(),
+               [](const AccuracyRows& rows) {
+                 std::vector<AccuracySummary> lines = summarise(rows);
+                 std::erase_if(lines, [](const auto& line) { return line.source_id == "all"; });
+                 return lines;
+               },
+               {"by source"});
+    return table;
+  }();
+  return kTable;
+}
+
+std::vector<CommandResult> accuracy_command_results() {
+  return {{"", &accuracy_results()}};
 }
 
 // Returns both ends of a long name.
@@ -268,7 +307,7 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
     rows.insert(rows.end(), of_table.begin(), of_table.end());
   }
   Outputs outputs;
-  const std::string text = path.empty() && html.empty() ? "" : json_of(rows);
+  const std::string text = path.empty() && html.empty() ? "" : accuracy_results().json(rows) + '\n';
   outputs.write(path, text);
   if (!html.empty()) outputs.write(html, html_of_result(text));
   outputs.commit();
@@ -299,6 +338,7 @@ docs/measured-tables.md explains the columns. Tables of training runs in the col
 )",
     .options = accuracy_option_list,
     .run = run_accuracy_command,
+    .results = accuracy_command_results,
 };
 
 }  // namespace stepsim

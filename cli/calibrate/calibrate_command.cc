@@ -143,6 +143,7 @@ a session.
 )",
     .options = calibrate_option_list,
     .run = run_calibrate_command,
+    .results = calibrate_command_results,
 };
 
 }  // namespace stepsim

@@ -132,6 +132,10 @@ ExitStatus run_catalog_command(const std::vector<std::string>& arguments) {
   return ExitStatus::kDone;
 }
 
+std::vector<CommandResult> catalog_command_results() {
+  return {{"experiments", &catalog_results()}};
+}
+
 }  // namespace
 
 constinit const Subcommand kCatalogSubcommand = {
@@ -157,6 +161,7 @@ Clusters come in families that have any size: dgx-h100-<chips>, v5p-<x>x<y>x<z>,
 )",
     .options = catalog_option_list,
     .run = run_catalog_command,
+    .results = catalog_command_results,
 };
 
 }  // namespace stepsim

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -17,10 +18,10 @@
 #include "proto/catalog/catalog.h"
 #include "proto/load_experiment.h"
 #include "proto/messages/json_value.h"
-#include "sim/base/json_text.h"
 #include "sim/base/quantity_text.h"
 #include "traces/results/published_report.h"
 #include "traces/results/report_text.h"
+#include "traces/results/result_table.h"
 
 namespace stepsim {
 namespace {
@@ -121,26 +122,48 @@ std::string shown_text(const ShownExperiment& shown) {
   return text.text();
 }
 
-std::string shown_json(const ShownExperiment& shown) {
-  std::string text = fmt::format("{{\"name\": \"{}\"", json_escaped(shown.experiment.name));
-  if (shown.metrics) {
-    text += fmt::format(", \"chips\": {}, \"step_time_s\": {}", shown.metrics->chips,
-                        exact_seconds(shown.metrics->step_time));
-  }
-  if (shown.is_served) text += ", \"served\": true";
-  text += ", \"published\": " + published_json(shown.comparisons);
-  if (const std::string& none = shown.publication.none; !none.empty()) {
-    text += fmt::format(", \"not_published\": \"{}\"", json_escaped(none));
-  }
-  return text + "}";
+const ResultTable<ShownExperiment>& shown_results() {
+  static const ResultTable<ShownExperiment> kTable = [] {
+    constexpr std::string_view kSimulated = "where it was simulated";
+    ResultTable<ShownExperiment> table;
+    table.add("name", [](const ShownExperiment& shown) { return shown.experiment.name; },
+              {"its name"});
+    table.add("chips",
+              [](const ShownExperiment& shown) {
+                return shown.metrics ? std::optional(shown.metrics->chips) : std::nullopt;
+              },
+              {"chips with a rank", "", kSimulated});
+    table.add("step_time_s",
+              [](const ShownExperiment& shown) {
+                return shown.metrics ? std::optional(shown.metrics->step_time) : std::nullopt;
+              },
+              {"time of a step", "s", kSimulated});
+    table.add("served",
+              [](const ShownExperiment& shown) {
+                return shown.is_served ? std::optional(true) : std::nullopt;
+              },
+              {"true: it serves requests", "", "of those that serve"});
+    table.list("published", published_results(), &ShownExperiment::comparisons,
+               {"published figures beside simulated ones"});
+    table.add("not_published",
+              [](const ShownExperiment& shown) { return given(shown.publication.none); },
+              {"why nothing is published", "", "where nothing is"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<std::vector<ShownExperiment>>& catalog_experiments_results() {
+  static const ResultTable<std::vector<ShownExperiment>> kTable = [] {
+    ResultTable<std::vector<ShownExperiment>> table;
+    table.list("experiments", shown_results(), std::identity{}, {"all of the catalog"});
+    return table;
+  }();
+  return kTable;
 }
 
 std::string all_shown_json(const std::vector<ShownExperiment>& all) {
-  std::string text;
-  for (const ShownExperiment& shown : all) {
-    text += (text.empty() ? "\n  " : ",\n  ") + shown_json(shown);
-  }
-  return "{\"experiments\": [" + text + "\n]}\n";
+  return catalog_experiments_results().json(all) + '\n';
 }
 
 bool shown_as_expected(const ShownExperiment& shown) {
@@ -148,6 +171,10 @@ bool shown_as_expected(const ShownExperiment& shown) {
 }
 
 }  // namespace
+
+const AnyResultTable& catalog_results() {
+  return catalog_experiments_results();
+}
 
 ExitStatus show_catalog_experiments(const CatalogExperimentsOptions& options) {
   const bool prints_only = options.json.empty() || options.json == "-";

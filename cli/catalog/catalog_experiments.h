@@ -23,4 +23,7 @@ struct CatalogExperimentsOptions {
 // experiments of the catalog take a few minutes.
 ExitStatus show_catalog_experiments(const CatalogExperimentsOptions& options);
 
+// What it writes.
+const AnyResultTable& catalog_results();
+
 }  // namespace stepsim

@@ -7,6 +7,7 @@
 
 #include "cli/command_line.h"
 #include "cli/compare/comparison.h"
+#include "cli/compare/comparison_results.h"
 #include "cli/compare/comparison_text.h"
 #include "cli/html_option.h"
 #include "cli/outputs.h"
@@ -129,6 +130,7 @@ docs/what-if.md has a session.
 )",
     .options = compare_option_list,
     .run = run_compare_command,
+    .results = compare_command_results,
 };
 
 }  // namespace stepsim

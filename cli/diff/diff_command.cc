@@ -13,8 +13,8 @@
 #include "import/trace/read_trace.h"
 #include "import/trace/step_diff.h"
 #include "sim/base/field_text.h"
-#include "sim/base/json_text.h"
 #include "sim/base/quantity_text.h"
+#include "traces/results/result_table.h"
 
 namespace stepsim {
 namespace {
@@ -42,54 +42,115 @@ std::vector<std::string> paths_in(const std::string& word) {
   return paths;
 }
 
-std::string seconds_of(std::int64_t nanoseconds) {
-  return exact_seconds(Duration(1000) * nanoseconds);
+Duration time_of(std::int64_t nanoseconds) {
+  return Duration(1000) * nanoseconds;
 }
 
-std::string op_json(const OpDifference& op) {
-  const auto name = [&](std::size_t side) {
-    return op.name[side].empty() ? std::string("null") : "\"" + json_escaped(op.name[side]) + "\"";
+// Of the simulated and of the recorded side.
+template <class T>
+auto both(T value) {
+  return [value](const auto& one) {
+    return std::vector{value(one, std::size_t{0}), value(one, std::size_t{1})};
   };
-  return fmt::format(
-      "{{\"rank\": {}, \"kind\": \"{}\", \"layer\": {}, \"direction\": {}, \"name\": [{}, {}], "
-      "\"time_s\": [{}, {}], \"difference_s\": {}}}",
-      op.rank, name_of(op.kind), op.layer < 0 ? "null" : std::to_string(op.layer),
-      op.direction == SliceDirection::kUnknown ? "null"
-                                               : fmt::format("\"{}\"", name_of(op.direction)),
-      name(0), name(1), seconds_of(op.nanoseconds[0]), seconds_of(op.nanoseconds[1]),
-      seconds_of(op.difference()));
 }
 
-std::string ops_json(const std::vector<OpDifference>& ops) {
-  return json_lines(json_values(ops, op_json), 4);
+const ResultTable<OpDifference>& op_results() {
+  static const ResultTable<OpDifference> kTable = [] {
+    ResultTable<OpDifference> table;
+    table.add("rank", &OpDifference::rank, {"that ran it"});
+    table.add("kind", [](const OpDifference& op) { return name_of(op.kind); }, {"of the op"});
+    table.add("layer",
+              [](const OpDifference& op) {
+                return OrNull{op.layer < 0 ? std::nullopt : std::optional(op.layer)};
+              },
+              {"null where the trace doesn't tell"});
+    table.add("direction",
+              [](const OpDifference& op) {
+                return OrNull{op.direction == SliceDirection::kUnknown
+                                  ? std::nullopt
+                                  : std::optional(std::string_view(name_of(op.direction)))};
+              },
+              {"forward or backward; null where the trace doesn't tell"});
+    table.add("name", both([](const OpDifference& op, std::size_t side) {
+                return OrNull{op.name[side].empty() ? std::nullopt : std::optional(op.name[side])};
+              }),
+              {"[simulated, recorded]; null on the side that lacks it"});
+    table.add("time_s", both([](const OpDifference& op, std::size_t side) {
+                return time_of(op.nanoseconds[side]);
+              }),
+              {"[simulated, recorded]", "s"});
+    table.add("difference_s", [](const OpDifference& op) { return time_of(op.difference()); },
+              {"simulated less recorded", "s"});
+    return table;
+  }();
+  return kTable;
 }
 
-std::string kinds_json(const StepDiff& diff) {
-  const auto kind_json = [](const KindDifference& kind) {
-    return fmt::format(
-        "{{\"kind\": \"{}\", \"count\": [{}, {}], \"time_s\": [{}, {}], \"difference_s\": {}}}",
-        kind.kind, kind.count[0], kind.count[1], exact_seconds(kind.time[0]),
-        exact_seconds(kind.time[1]), exact_seconds(kind.difference()));
-  };
-  return json_lines(json_values(diff.by_kind, kind_json), 4);
+const ResultTable<KindDifference>& kind_results() {
+  static const ResultTable<KindDifference> kTable = [] {
+    ResultTable<KindDifference> table;
+    table.add("kind", &KindDifference::kind, {"of ops; idle and waiting are kinds"});
+    table.add("count",
+              both([](const KindDifference& kind, std::size_t side) { return kind.count[side]; }),
+              {"ops, [simulated, recorded]"});
+    table.add("time_s",
+              both([](const KindDifference& kind, std::size_t side) { return kind.time[side]; }),
+              {"[simulated, recorded]", "s"});
+    table.add("difference_s", &KindDifference::difference,
+              {"they add up to the difference of the steps", "s"});
+    return table;
+  }();
+  return kTable;
 }
 
-std::string diff_json(const StepDiff& diff) {
-  return fmt::format(
-      "{{\n  \"step_s\": [{}, {}],\n  \"step\": [\"{}\", \"{}\"],\n  \"ranks\": [{}],\n"
-      "  \"tells_waiting\": {},\n  \"by_kind\": {},\n  \"matched\": {},\n  \"matched_by\": "
-      "\"{}\",\n"
-      "  \"matched_by_layer\": {},\n  \"layers_told\": [{:.6f}, {:.6f}],\n  \"score\": {:.6f},\n  "
-      "\"ops\": {},\n"
-      "  \"unmatched\": {{\"count\": [{}, {}], \"time_s\": [{}, {}], \"ops\": {}}},\n"
-      "  \"notes\": {}\n}}\n",
-      exact_seconds(diff.step[0]), exact_seconds(diff.step[1]), json_escaped(diff.step_name[0]),
-      json_escaped(diff.step_name[1]), fmt::join(diff.ranks, ", "), diff.tells_waits,
-      kinds_json(diff), diff.matched, diff.by_name ? "name" : "kind", diff.by_layer,
-      diff.with_layer[0], diff.with_layer[1], diff.score, ops_json(diff.ops),
-      diff.unmatched_count[0], diff.unmatched_count[1], seconds_of(diff.unmatched_nanoseconds[0]),
-      seconds_of(diff.unmatched_nanoseconds[1]), ops_json(diff.unmatched),
-      json_list(json_values(diff.notes, json_quoted)));
+const ResultTable<StepDiff>& unmatched_results() {
+  static const ResultTable<StepDiff> kTable = [] {
+    ResultTable<StepDiff> table;
+    table.add("count", both([](const StepDiff& diff, std::size_t side) {
+                return diff.unmatched_count[side];
+              }),
+              {"ops, [simulated, recorded]"});
+    table.add("time_s", both([](const StepDiff& diff, std::size_t side) {
+                return time_of(diff.unmatched_nanoseconds[side]);
+              }),
+              {"their time", "s"});
+    table.list("ops", op_results(), &StepDiff::unmatched, {"the longest"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<StepDiff>& diff_results() {
+  static const ResultTable<StepDiff> kTable = [] {
+    ResultTable<StepDiff> table;
+    table.add("step_s",
+              both([](const StepDiff& diff, std::size_t side) { return diff.step[side]; }),
+              {"[simulated, recorded]", "s"});
+    table.add("step",
+              both([](const StepDiff& diff, std::size_t side) { return diff.step_name[side]; }),
+              {"which step of each trace"});
+    table.add("ranks", &StepDiff::ranks, {"that both have"});
+    table.add("tells_waiting", &StepDiff::tells_waits,
+              {"whether both traces tell waiting from moving"});
+    table.list("by_kind", kind_results(), &StepDiff::by_kind, {"partitions the step"});
+    table.add("matched", &StepDiff::matched, {"ops that have a partner"});
+    table.add("matched_by", [](const StepDiff& diff) { return diff.by_name ? "name" : "kind"; },
+              {"name or kind"});
+    table.add("matched_by_layer", &StepDiff::by_layer, {"whether layers helped"});
+    table.add("layers_told",
+              both([](const StepDiff& diff, std::size_t side) { return diff.with_layer[side]; }),
+              {"share of ops whose layer is known", "0 to 1"});
+    table.add("score", &StepDiff::score, {"how alike the traces are", "0 to 1"});
+    table.list("ops", op_results(), &StepDiff::ops, {"largest differences first"});
+    table.object("unmatched", unmatched_results(), std::identity{}, {"ops without a partner"});
+    table.add("notes", &StepDiff::notes, {"what could not be said"});
+    return table;
+  }();
+  return kTable;
+}
+
+std::vector<CommandResult> diff_command_results() {
+  return {{"", &diff_results()}};
 }
 
 // "+1.23 ms": to_text() of a difference.
@@ -168,7 +229,7 @@ ExitStatus run_diff_command(const std::vector<std::string>& arguments) {
   const StepDiff diff = diff_steps(simulated, real, options, problems);
   throw_if_any(std::move(problems));
   Outputs outputs;
-  const std::string text = json.empty() && html.empty() ? "" : diff_json(diff);
+  const std::string text = json.empty() && html.empty() ? "" : diff_results().json(diff) + '\n';
   outputs.write(json, text);
   if (!html.empty()) outputs.write(html, html_of_result(text));
   outputs.write(trace, [&](OutputFile& file) {
@@ -197,6 +258,7 @@ add up to the step. docs/import.md says how ops match.
 )",
     .options = diff_option_list,
     .run = run_diff_command,
+    .results = diff_command_results,
 };
 
 }  // namespace stepsim

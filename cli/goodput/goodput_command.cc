@@ -121,13 +121,17 @@ ExitStatus run_goodput_command(const std::vector<std::string>& arguments) {
   add_energy(request, outcome);
   Outputs outputs;
   const std::string json =
-      request.json.empty() && request.html.empty() ? "" : goodput_json(outcome);
+      request.json.empty() && request.html.empty() ? "" : goodput_results().json(outcome) + '\n';
   outputs.write(request.json, json);
   if (!request.html.empty()) outputs.write(request.html, html_of_result(json));
   if (!request.plot.empty()) outputs.write(request.plot, goodput_svg(outcome));
   outputs.commit();
   outputs.print(request.json == "-" ? json : goodput_report(outcome, shows_color(STDOUT_FILENO)));
   return outputs.end(ExitStatus::kDone);
+}
+
+std::vector<CommandResult> goodput_command_results() {
+  return {{"", &goodput_results()}};
 }
 
 }  // namespace
@@ -156,6 +160,7 @@ the same on every machine. docs/goodput.md has the rules and the fields of the J
 )",
     .options = goodput_option_list,
     .run = run_goodput_command,
+    .results = goodput_command_results,
 };
 
 }  // namespace stepsim

@@ -2,6 +2,7 @@
 
 #include "cli/help/field_topics.h"
 #include "cli/help/help_pages.h"
+#include "cli/help/result_topics.h"
 #include "sim/base/error.h"
 
 namespace stepsim {
@@ -76,6 +77,10 @@ constexpr HelpTopic kTopics[] = {
      .arguments = "[KIND [FIELD]]",
      .summary = "the kinds of topologies and their fields",
      .text = topology_help},
+    {.name = "results",
+     .arguments = "[SUBCOMMAND]",
+     .summary = "the members of the JSON that a subcommand writes",
+     .text = results_help},
     {.name = "units",
      .arguments = "",
      .summary = "how sizes, bandwidths and times are written",

@@ -245,6 +245,10 @@ ExitStatus run_import_command(const std::vector<std::string>& arguments) {
   return finish(*importer, importer->read(request), replay, paths);
 }
 
+std::vector<CommandResult> import_command_results() {
+  return {{"a trace that is replayed", &replayed_results()}};
+}
+
 }  // namespace
 
 constinit const Subcommand kImportSubcommand = {
@@ -284,6 +288,7 @@ families of models that hf reads. docs/import.md has all kinds.
 )",
     .options = import_option_list,
     .run = run_import_command,
+    .results = import_command_results,
 };
 
 }  // namespace stepsim

@@ -14,10 +14,10 @@
 #include "import/job_file.h"
 #include "import/replay.h"
 #include "proto/load_experiment.h"
-#include "sim/base/json_text.h"
 #include "sim/base/quantity_text.h"
 #include "sim/run/simulate.h"
 #include "topology/small_clusters.h"
+#include "traces/results/result_table.h"
 
 namespace stepsim {
 namespace {
@@ -62,48 +62,93 @@ ChipSpec astra_chip(ChipSpec chip, const AstraSystem& system) {
   return chip;
 }
 
-std::string breakdown_json(const OpGraph& graph, const Breakdown& breakdown) {
-  std::string axes;
+struct ReplayedJob {
+  const TraceJob* job;
+  const OpGraph* graph;
+  const SimulationOptions* options;
+  const SimulationResult* result;
+};
+
+template <class V>
+ByName<V> by_axis(const OpGraph& graph, const std::array<V, kMostAxes>& values) {
+  ByName<V> axes;
   for (std::size_t axis = 0; axis < graph.axes.size(); ++axis) {
-    axes += fmt::format("{}\"{}\": {}", axis == 0 ? "" : ", ", graph.axes[axis],
-                        exact_seconds(breakdown.exposed_communication[axis]));
+    axes.emplace_back(graph.axes[axis], values[axis]);
   }
-  return fmt::format(
-      "{{\"compute\": {}, \"exposed_communication\": {{{}}}, \"bubble\": {}, \"idle\": {}, "
-      "\"launch\": {}}}",
-      exact_seconds(breakdown.compute), axes, exact_seconds(breakdown.bubble),
-      exact_seconds(breakdown.idle), exact_seconds(breakdown.launch));
+  return axes;
 }
 
-std::string path_json(const SimulationResult& result) {
-  return json_list(json_values(result.critical_path, [](const PathPart& part) {
-    return fmt::format("{{\"label\": {}, \"duration_s\": {}}}", json_quoted(part.label),
-                       exact_seconds(part.duration));
-  }));
+const ResultTable<ReplayedJob>& parts_of_replay_results() {
+  static const ResultTable<ReplayedJob> kTable = [] {
+    const auto part = [](Duration Breakdown::*member) {
+      return [member](const ReplayedJob& replayed) { return replayed.result->breakdown.*member; };
+    };
+    ResultTable<ReplayedJob> table;
+    table.add("compute", part(&Breakdown::compute), {"ranks compute", "s"});
+    table.add("exposed_communication",
+              [](const ReplayedJob& replayed) {
+                return by_axis(*replayed.graph, replayed.result->breakdown.exposed_communication);
+              },
+              {"waits while data of a group moves", "s"});
+    table.add("bubble", part(&Breakdown::bubble), {"waits for another stage", "s"});
+    table.add("idle", part(&Breakdown::idle), {"waits for a peer, or has ended", "s"});
+    table.add("launch", part(&Breakdown::launch), {"waits for its host", "s"});
+    return table;
+  }();
+  return kTable;
 }
 
-std::string bytes_json(const OpGraph& graph, const SimulationResult& result) {
-  std::string text;
-  for (std::size_t axis = 0; axis < graph.axes.size(); ++axis) {
-    text += fmt::format("{}\"{}\": {}", axis == 0 ? "" : ", ", graph.axes[axis],
-                        result.bytes_by_axis[axis].value());
-  }
-  return "{" + text + "}";
+const ResultTable<PathPart>& path_of_replay_results() {
+  static const ResultTable<PathPart> kTable = [] {
+    ResultTable<PathPart> table;
+    table.add("label", &PathPart::label, {"what runs"});
+    table.add("duration_s", &PathPart::duration, {"time on the path", "s"});
+    return table;
+  }();
+  return kTable;
 }
 
-std::string replay_json(const TraceJob& job, const OpGraph& graph, const SimulationOptions& options,
-                        const SimulationResult& result) {
-  const SimulatorStatistics& cost = result.statistics;
-  return fmt::format(
-      "{{\n  \"step_time_s\": {},\n  \"steps\": 1,\n  \"source\": \"{}\",\n  \"ranks\": {},\n"
-      "  \"nodes\": {},\n  \"fidelity\": \"{}\",\n  \"granularity\": \"{}\",\n"
-      "  \"breakdown_s\": {},\n  \"critical_path\": {},\n  \"bytes_by_axis\": {},\n"
-      "  \"simulator\": {{\"events\": {}, \"rate_updates\": {}, \"wall_s\": {:.6f}, "
-      "\"cpu_s\": {:.6f}, \"peak_rss_bytes\": {}}}\n}}\n",
-      exact_seconds(result.step_time), json_escaped(job.source), job.ranks, job.nodes(),
-      name_of(options.fidelity), name_of(options.granularity),
-      breakdown_json(graph, result.breakdown), path_json(result), bytes_json(graph, result),
-      cost.events, cost.rate_updates, cost.wall_s, cost.cpu_s, cost.peak_rss_bytes);
+const ResultTable<SimulatorStatistics>& cost_of_replay_results() {
+  static const ResultTable<SimulatorStatistics> kTable = [] {
+    using Statistics = SimulatorStatistics;
+    ResultTable<Statistics> table;
+    table.add("events", &Statistics::events, {"from the queue or the network"});
+    table.add("rate_updates", &Statistics::rate_updates, {"changes of a transfer's rate"});
+    table.add("wall_s", &Statistics::wall_s, {"wall clock", "s"});
+    table.add("cpu_s", &Statistics::cpu_s, {"CPU clock", "s"});
+    table.add("peak_rss_bytes", &Statistics::peak_rss_bytes, {"peak memory", "bytes"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<ReplayedJob>& replay_results() {
+  static const ResultTable<ReplayedJob> kTable = [] {
+    using Job = ReplayedJob;
+    ResultTable<Job> table;
+    table.add("step_time_s", [](const Job& one) { return one.result->step_time; },
+              {"from the start to the last end", "s"});
+    table.add("steps", [](const Job&) { return 1; }, {"that were replayed"});
+    table.add("source", [](const Job& one) { return one.job->source; }, {"kind of the files"});
+    table.add("ranks", [](const Job& one) { return one.job->ranks; }, {"of the job"});
+    table.add("nodes", [](const Job& one) { return one.job->nodes(); }, {"ops of all ranks"});
+    table.add("fidelity", [](const Job& one) { return name_of(one.options->fidelity); },
+              {"flow, packet or latency-bandwidth"});
+    table.add("granularity", [](const Job& one) { return name_of(one.options->granularity); },
+              {"pipelined or stepped"});
+    table.object("breakdown_s", parts_of_replay_results(), std::identity{},
+                 {"parts of the step, mean of all ranks", "s"});
+    table.list("critical_path", path_of_replay_results(),
+               [](const Job& one) { return one.result->critical_path; },
+               {"longest first; adds up to step_time_s", "s"});
+    table.add("bytes_by_axis",
+              [](const Job& one) { return by_axis(*one.graph, one.result->bytes_by_axis); },
+              {"sent by all ranks", "bytes"});
+    table.object("simulator", cost_of_replay_results(),
+                 [](const Job& one) { return &one.result->statistics; }, {"the simulation alone"});
+    return table;
+  }();
+  return kTable;
 }
 
 std::string replay_report(const TraceJob& job, const OpGraph& graph, const ReplayRequest& request,
@@ -134,6 +179,10 @@ SimulationResult simulate_job(const OpGraph& graph, const Cluster& cluster,
 }
 
 }  // namespace
+
+const AnyResultTable& replayed_results() {
+  return replay_results();
+}
 
 void add_replay_options(po::options_description& options) {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
@@ -227,7 +276,7 @@ Replayed run_replay(const TraceJob& job, const ReplayRequest& request) {
   const SimulationResult result = simulate_job(graph, cluster, options);
   progress.wipe();
   return {.report = replay_report(job, graph, request, result),
-          .json = replay_json(job, graph, options, result)};
+          .json = replay_results().json({&job, &graph, &options, &result}) + '\n'};
 }
 
 bool names_job_file(const std::vector<std::string>& arguments) {

@@ -45,4 +45,6 @@ ExitStatus run_job_file(const std::vector<std::string>& arguments);
 // Returns whether the arguments of `stepsim run` name a workload file.
 bool names_job_file(const std::vector<std::string>& arguments);
 
+const AnyResultTable& replayed_results();
+
 }  // namespace stepsim

@@ -159,6 +159,7 @@ docs/experiment-files.md describes the files, stepsim help plan every key of a p
 )",
     .options = run_option_list,
     .run = run_run_command,
+    .results = run_command_results,
 };
 
 }  // namespace stepsim

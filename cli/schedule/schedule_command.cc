@@ -165,6 +165,7 @@ docs/schedules.md describes each schedule.
     .names = names_and_optimal,
     .options = schedule_option_list,
     .run = run_schedule_command,
+    .results = schedule_command_results,
 };
 
 }  // namespace stepsim

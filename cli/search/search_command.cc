@@ -12,6 +12,7 @@
 #include "cli/outputs.h"
 #include "cli/processes/process_group.h"
 #include "cli/search/search_options.h"
+#include "cli/search/search_results.h"
 #include "cli/search/search_text.h"
 #include "cli/search/shared_search.h"
 #include "cli/session/progress.h"
@@ -151,6 +152,7 @@ as the start. docs/search.md has a session.
 )",
     .options = search_option_list,
     .run = run_search_command,
+    .results = search_command_results,
 };
 
 }  // namespace stepsim

@@ -43,7 +43,7 @@ ExitStatus run_cases(const ServeOptions& options, std::vector<Problem> problems)
   throw_if_any(std::move(problems));
   const std::vector<ComputedCase> computed = compute(cases);
   Outputs outputs;
-  const std::string json = options.json.empty() ? "" : cases_json(computed);
+  const std::string json = options.json.empty() ? "" : cases_results().json(computed) + '\n';
   outputs.write(options.json, json);
   outputs.commit();
   outputs.print(options.json == "-" ? json : cases_report(computed));
@@ -253,7 +253,8 @@ ExitStatus write_run(const ServeOptions& options, const ServingOutcome& run) {
   Outputs outputs;
   outputs.write(options.trace, [&run](OutputFile& file) { write_serving_trace(run.result, file); });
   outputs.write(options.requests_out, [&run](OutputFile& file) { write_requests_csv(run, file); });
-  const std::string json = options.json.empty() && options.html.empty() ? "" : serving_json(run);
+  const std::string json =
+      options.json.empty() && options.html.empty() ? "" : serving_results().json(run) + '\n';
   outputs.write(options.json, json);
   if (!options.html.empty()) outputs.write(options.html, html_of_result(json));
   outputs.commit();
@@ -292,6 +293,10 @@ ExitStatus run_serve_command(const std::vector<std::string>& given) {
     return ExitStatus::kNo;
   }
   return write_run(options, run);
+}
+
+std::vector<CommandResult> serve_command_results() {
+  return {{"", &serving_results()}, {"--cases", &cases_results()}};
 }
 
 }  // namespace
@@ -338,6 +343,7 @@ the rules of the engines and the fields of the JSON.
 )",
     .options = serve_option_list,
     .run = run_serve_command,
+    .results = serve_command_results,
 };
 
 }  // namespace stepsim

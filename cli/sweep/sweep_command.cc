@@ -136,6 +136,7 @@ docs/sweep.md has a session and the tables of a store.
 )",
     .options = sweep_option_list,
     .run = run_sweep_command,
+    .results = sweep_command_results,
 };
 
 }  // namespace stepsim

@@ -19,7 +19,6 @@
 #include "experiment/experiment.h"
 #include "proto/assumed_links.h"
 #include "proto/load_experiment.h"
-#include "sim/base/json_text.h"
 #include "sim/base/quantity_text.h"
 #include "topology/dot.h"
 #include "topology/graph/bisection.h"
@@ -28,6 +27,7 @@
 #include "topology/topology.h"
 #include "traces/formats/link_kinds.h"
 #include "traces/results/report_text.h"
+#include "traces/results/result_table.h"
 
 namespace stepsim {
 namespace {
@@ -290,67 +290,159 @@ std::string report_of(const ClusterSpec& cluster, const BuiltTopology& built,
   return report.text();
 }
 
-std::string json_of(const ClusterSpec& cluster, const BuiltTopology& built,
-                    const Measures& measures) {
-  std::string assumed;
-  for (const std::string& line : measures.assumed) {
-    assumed += fmt::format("{}\"{}\"", assumed.empty() ? "" : ", ", json_escaped(line));
+struct TopologyResult {
+  const ClusterSpec* cluster;
+  const BuiltTopology* built;
+  const Measures* measures;
+};
+
+struct MeasuredLevel {
+  const LevelBandwidth* measured;
+  const Level* level;
+};
+
+std::vector<MeasuredLevel> levels_of(const TopologyResult& result) {
+  std::vector<MeasuredLevel> levels;
+  for (std::size_t i = 0; i < result.measures->levels.size(); ++i) {
+    levels.push_back({&result.measures->levels[i], &result.built->places.levels[i]});
   }
-  std::string text = fmt::format(
-      "{{\n  \"name\": \"{}\",\n  \"chip\": \"{}\",\n  \"chips\": {},\n  \"switches\": {},\n"
-      "  \"hosts\": {},\n  \"nics\": {},\n  \"links\": {},\n  \"diameter_hops\": {},\n"
-      "  \"bisection_bandwidth_bytes_per_s\": {},\n  \"assumed\": [{}],\n  \"levels\": [",
-      json_escaped(cluster.name), json_escaped(cluster.chip.name), count(measures, NodeKind::kChip),
-      count(measures, NodeKind::kSwitch), count(measures, NodeKind::kHost),
-      count(measures, NodeKind::kNic), built.fabric.links().size(),
-      measures.diameter ? std::to_string(*measures.diameter) : "null", measures.bisection.value(),
-      assumed);
-  std::string_view comma;
-  for (std::size_t i = 0; i < measures.levels.size(); ++i) {
-    const LevelBandwidth& level = measures.levels[i];
-    const Level& place = built.places.levels[i];
-    text += fmt::format(
-        "{}\n    {{\"name\": \"{}\", \"members\": {}, \"members_are\": \"{}\", \"kind\": \"{}\", "
-        "\"wraps\": {}, "
-        "\"chips_per_group\": {}, \"groups\": {}, \"chip_to_peers_bytes_per_s\": {}, "
-        "\"out_of_group_bytes_per_s\": {}}}",
-        std::exchange(comma, ","), json_escaped(level.level), level.members, name_of(place.members),
-        place.kind == LevelKind::kTorusAxis ? "torus_axis" : "switched", place.wraps,
-        level.group_chips, level.groups, level.to_peers.value(), level.out_of_group.value());
+  return levels;
+}
+
+const ResultTable<MeasuredLevel>& level_results() {
+  static const ResultTable<MeasuredLevel> kTable = [] {
+    const auto measured = [](auto member) {
+      return [member](const MeasuredLevel& one) { return one.measured->*member; };
+    };
+    ResultTable<MeasuredLevel> table;
+    table.add("name", measured(&LevelBandwidth::level), {"of the level, innermost first"});
+    table.add("members", measured(&LevelBandwidth::members), {"its size"});
+    table.add("members_are", [](const MeasuredLevel& one) { return name_of(one.level->members); },
+              {"kind of its members: chip, package, node, rack, leaf, pod, slice, ..."});
+    table.add("kind",
+              [](const MeasuredLevel& one) {
+                return one.level->kind == LevelKind::kTorusAxis ? "torus_axis" : "switched";
+              },
+              {"torus_axis or switched"});
+    table.add("wraps", [](const MeasuredLevel& one) { return one.level->wraps; },
+              {"whether an axis is a ring"});
+    table.add("chips_per_group", measured(&LevelBandwidth::group_chips), {"of one group"});
+    table.add("groups", measured(&LevelBandwidth::groups), {"in the cluster"});
+    table.add(
+        "chip_to_peers_bytes_per_s", measured(&LevelBandwidth::to_peers),
+        {"from one chip to all its peers, with nobody else sending; 0 without peers", "bytes/s"});
+    table.add("out_of_group_bytes_per_s", measured(&LevelBandwidth::out_of_group),
+              {"from all chips of one group to all outside; 0 if there are none", "bytes/s"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<LinksOfAKind>& kind_of_link_results() {
+  static const ResultTable<LinksOfAKind> kTable = [] {
+    ResultTable<LinksOfAKind> table;
+    table.add("name", &LinksOfAKind::name, {"from and to, by kinds of places"});
+    table.add("links", &LinksOfAKind::links, {"one way each"});
+    table.add("bandwidth_bytes_per_s", &LinksOfAKind::bandwidth, {"of each", "bytes/s"});
+    table.add("latency_s", &LinksOfAKind::latency, {"of each", "s"});
+    return table;
+  }();
+  return kTable;
+}
+
+struct BuiltRoute {
+  const BuiltTopology* built;
+  const RouteSample* route;
+};
+
+std::vector<BuiltRoute> routes_of(const TopologyResult& result) {
+  std::vector<BuiltRoute> routes;
+  for (const RouteSample& route : result.measures->routes) {
+    routes.push_back({result.built, &route});
   }
-  text += "\n  ],\n  \"link_kinds\": [";
-  comma = "";
-  for (const LinksOfAKind& kind : measures.kinds) {
-    text += fmt::format(
-        "{}\n    {{\"name\": \"{}\", \"links\": {}, \"bandwidth_bytes_per_s\": {}, "
-        "\"latency_s\": {}}}",
-        std::exchange(comma, ","), json_escaped(kind.name), kind.links, kind.bandwidth.value(),
-        exact_seconds(kind.latency));
-  }
-  text += "\n  ],\n  \"routes\": [";
-  comma = "";
-  for (const RouteSample& route : measures.routes) {
-    std::string links;
-    for (const LinkId id : route.links) {
-      links += fmt::format("{}\"{}\"", links.empty() ? "" : ", ",
-                           json_escaped(built.fabric.link_name(id)));
-    }
-    text += fmt::format(
-        "{}\n    {{\"level\": \"{}\", \"from\": \"{}\", \"to\": \"{}\", "
-        "\"bandwidth_bytes_per_s\": {}, \"latency_s\": {}, \"paths\": {}, \"links\": [{}]}}",
-        std::exchange(comma, ","), json_escaped(route.level),
-        json_escaped(built.fabric.node(route.from).name),
-        json_escaped(built.fabric.node(route.to).name), route.narrowest.value(),
-        exact_seconds(route.latency), route.paths, links);
-  }
-  return text + "\n  ]\n}\n";
+  return routes;
+}
+
+std::vector<std::string> links_of_route(const BuiltRoute& one) {
+  std::vector<std::string> links;
+  for (const LinkId id : one.route->links) links.emplace_back(one.built->fabric.link_name(id));
+  return links;
+}
+
+const ResultTable<BuiltRoute>& route_results() {
+  static const ResultTable<BuiltRoute> kTable = [] {
+    const auto sampled = [](auto member) {
+      return [member](const BuiltRoute& one) { return one.route->*member; };
+    };
+    const auto node = [](NodeId RouteSample::*member) {
+      return [member](const BuiltRoute& one) {
+        return one.built->fabric.node(one.route->*member).name;
+      };
+    };
+    ResultTable<BuiltRoute> table;
+    table.add("level", sampled(&RouteSample::level),
+              {"along which its ends differ; all: along every one"});
+    table.add("from", node(&RouteSample::from), {"the first chip"});
+    table.add("to", node(&RouteSample::to), {"the middle member"});
+    table.add("bandwidth_bytes_per_s", sampled(&RouteSample::narrowest),
+              {"of its narrowest link", "bytes/s"});
+    table.add("latency_s", sampled(&RouteSample::latency), {"of all its links", "s"});
+    table.add("paths", sampled(&RouteSample::paths),
+              {"over which adaptive switches spread a message"});
+    table.add("links", links_of_route, {"in order"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<TopologyResult>& topology_results() {
+  static const ResultTable<TopologyResult> kTable = [] {
+    const auto nodes = [](NodeKind kind) {
+      return [kind](const TopologyResult& result) { return count(*result.measures, kind); };
+    };
+    ResultTable<TopologyResult> table;
+    table.add("name", [](const TopologyResult& result) { return result.cluster->name; },
+              {"of the cluster"});
+    table.add("chip", [](const TopologyResult& result) { return result.cluster->chip.name; },
+              {"its chip"});
+    table.add("chips", nodes(NodeKind::kChip), {"how many"});
+    table.add("switches", nodes(NodeKind::kSwitch), {"how many"});
+    table.add("hosts", nodes(NodeKind::kHost), {"how many"});
+    table.add("nics", nodes(NodeKind::kNic), {"network cards"});
+    table.add("links",
+              [](const TopologyResult& result) { return result.built->fabric.links().size(); },
+              {"one way each"});
+    table.add(
+        "diameter_hops",
+        [](const TopologyResult& result) { return OrNull{result.measures->diameter}; },
+        {"by shortest paths between chips; null for clusters too large to compute it", "hops"});
+    table.add("bisection_bandwidth_bytes_per_s",
+              [](const TopologyResult& result) { return result.measures->bisection; },
+              {"one way, across the least cut into halves", "bytes/s"});
+    table.add("assumed", [](const TopologyResult& result) { return result.measures->assumed; },
+              {"of links that the file says nothing of"});
+    table.list("levels", level_results(), levels_of, {"of the cluster"});
+    table.list("link_kinds", kind_of_link_results(),
+               [](const TopologyResult& result) { return result.measures->kinds; },
+               {"links that are alike"});
+    table.list(
+        "routes", route_results(), routes_of,
+        {"from the first chip to the middle member of each level, and to the middle of all"});
+    return table;
+  }();
+  return kTable;
+}
+
+std::vector<CommandResult> topology_command_results() {
+  return {{"", &topology_results()}};
 }
 
 ExitStatus write(const ClusterSpec& cluster, const BuiltTopology& built, const Measures& measures,
                  TopologyOptions options) {
   Outputs outputs;
   if (!options.dot.empty()) outputs.write(options.dot, dot_of(built, {.title = cluster.name}));
-  const std::string json = options.json.empty() ? "" : json_of(cluster, built, measures);
+  const std::string json =
+      options.json.empty() ? "" : topology_results().json({&cluster, &built, &measures}) + '\n';
   outputs.write(options.json, json);
   outputs.commit();
   if (options.json == "-") {
@@ -400,6 +492,7 @@ The bisection is the least of many halvings of the chips, whatever their order.
 )",
     .options = topology_option_list,
     .run = run_topology_command,
+    .results = topology_command_results,
 };
 
 }  // namespace stepsim

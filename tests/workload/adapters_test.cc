@@ -8,6 +8,7 @@
 
 #include "tests/support/layer_ops.h"
 #include "tests/support/published_models.h"
+#include "workload/layers.h"
 #include "workload/model_counts.h"
 #include "workload/parts/kernels.h"
 

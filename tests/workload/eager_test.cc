@@ -9,6 +9,7 @@
 
 #include "tests/support/layer_ops.h"
 #include "tests/support/published_models.h"
+#include "workload/layers.h"
 
 namespace stepsim {
 namespace {

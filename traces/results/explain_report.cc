@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/base/json_text.h"
 #include "sim/base/quantity_text.h"
 #include "traces/results/report_text.h"
 
@@ -113,22 +112,74 @@ class ExplainReport : private ReportText {
   const Explanation& explanation_;
 };
 
-std::string causes_json(const std::vector<ExplainedCause>& causes, std::string_view suffix) {
-  std::string text = "[";
-  for (const ExplainedCause& cause : causes) {
-    text += fmt::format("{}{{\"text\": \"{}\", \"amount_{}\": {}}}", text.size() == 1 ? "" : ", ",
-                        json_escaped(cause.text), suffix, json_number(cause.amount));
-  }
-  return text + "]";
+// The names of amounts in seconds or in bytes.
+struct AmountNames {
+  std::string_view amount, predicted, simulated, unit;
+};
+constexpr AmountNames kSeconds{"amount_s", "predicted_s", "simulated_s", "s"};
+constexpr AmountNames kBytes{"amount_bytes", "predicted_bytes", "simulated_bytes", "bytes"};
+
+ResultTable<ExplainedCause> make_cause_results(const AmountNames& names) {
+  ResultTable<ExplainedCause> table;
+  table.add("text", &ExplainedCause::text, {"why"});
+  table.add(names.amount, &ExplainedCause::amount,
+            {"positive: the simulation is larger", names.unit});
+  return table;
 }
 
-std::string part_json(const ExplainedPart& part, std::string_view suffix) {
-  return fmt::format(
-      "{{\"name\": \"{}\", \"formula\": \"{}\", \"text\": \"{}\", \"predicted_{}\": {}, "
-      "\"simulated_{}\": {}, \"causes\": {}}}",
-      json_escaped(part.name), json_escaped(part.formula), json_escaped(part.text), suffix,
-      json_number(part.predicted), suffix, json_number(part.simulated),
-      causes_json(part.causes, suffix));
+template <const AmountNames& names>
+const ResultTable<ExplainedCause>& cause_results() {
+  static const ResultTable<ExplainedCause> kTable = make_cause_results(names);
+  return kTable;
+}
+
+// The members of a part and of traffic that say what was predicted and what came out.
+template <class T>
+void add_amounts(const AmountNames& names, ResultTable<T>& table) {
+  table.add(names.predicted, &T::predicted, {"what the formula says", names.unit});
+  table.add(names.simulated, &T::simulated, {"what the simulation says", names.unit});
+}
+
+template <const AmountNames& names>
+const ResultTable<ExplainedPart>& part_results() {
+  static const ResultTable<ExplainedPart> kTable = [] {
+    ResultTable<ExplainedPart> table;
+    table.add("name", &ExplainedPart::name, {"the part"});
+    table.add("formula", &ExplainedPart::formula, {"ids in the formula table; empty: none"});
+    table.add("text", &ExplainedPart::text, {"the formula with this run's numbers"});
+    add_amounts(names, table);
+    table.list("causes", cause_results<names>(), &ExplainedPart::causes,
+               {"why they differ; their amounts add up to the difference"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<ExplainedTraffic>& traffic_results() {
+  static const ResultTable<ExplainedTraffic> kTable = [] {
+    ResultTable<ExplainedTraffic> table;
+    table.add("name", &ExplainedTraffic::name, {"of the communicator"});
+    table.add("axis", &ExplainedTraffic::axis, {"its axis"});
+    table.add("text", &ExplainedTraffic::text, {"what it sends"});
+    add_amounts(kSeconds, table);
+    table.add("waiting_s", &ExplainedTraffic::waiting, {"posted, but waiting for peers", "s"});
+    table.list("causes", cause_results<kSeconds>(), &ExplainedTraffic::causes, {"why they differ"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<ExplainedThreshold>& threshold_results() {
+  static const ResultTable<ExplainedThreshold> kTable = [] {
+    ResultTable<ExplainedThreshold> table;
+    table.add("formula", &ExplainedThreshold::formula, {"id in the formula table"});
+    table.add("text", &ExplainedThreshold::text, {"the limit, and where this run is"});
+    table.add("limit", &ExplainedThreshold::limit, {"its value"});
+    table.add("actual", &ExplainedThreshold::actual, {"the run's value"});
+    table.add("met", &ExplainedThreshold::met, {"whether it holds"});
+    return table;
+  }();
+  return kTable;
 }
 
 }  // namespace
@@ -137,32 +188,19 @@ std::string explain_report(const Explanation& explanation, bool color) {
   return ExplainReport(explanation, color).write();
 }
 
-std::string explanation_json(const Explanation& explanation) {
-  std::vector<std::string> parts;
-  for (const ExplainedPart& part : explanation.parts) parts.push_back(part_json(part, "s"));
-  std::vector<std::string> traffic;
-  for (const ExplainedTraffic& one : explanation.traffic) {
-    traffic.push_back(fmt::format(
-        "{{\"name\": \"{}\", \"axis\": \"{}\", \"text\": \"{}\", \"predicted_s\": {}, "
-        "\"simulated_s\": {}, \"waiting_s\": {}, \"causes\": {}}}",
-        json_escaped(one.name), one.axis, json_escaped(one.text), json_number(one.predicted),
-        json_number(one.simulated), json_number(one.waiting), causes_json(one.causes, "s")));
-  }
-  std::vector<std::string> limits;
-  for (const ExplainedThreshold& limit : explanation.limits) {
-    limits.push_back(
-        fmt::format("{{\"formula\": \"{}\", \"text\": \"{}\", \"limit\": {}, \"actual\": {}, "
-                    "\"met\": {}}}",
-                    limit.formula, json_escaped(limit.text), json_number(limit.limit),
-                    json_number(limit.actual), limit.met));
-  }
-  std::vector<std::string> memory;
-  for (const ExplainedPart& part : explanation.memory) memory.push_back(part_json(part, "bytes"));
-  return fmt::format(
-      "{{\n    \"step\": {},\n    \"parts\": {},\n    \"traffic\": {},\n    \"limits\": {},\n"
-      "    \"memory\": {}\n  }}",
-      part_json(explanation.step, "s"), json_lines(parts, 6), json_lines(traffic, 6),
-      json_lines(limits, 6), json_lines(memory, 6));
+const ResultTable<Explanation>& explanation_results() {
+  static const ResultTable<Explanation> kTable = [] {
+    ResultTable<Explanation> table;
+    table.object("step", part_results<kSeconds>(), &Explanation::step, {"the sum of the parts"});
+    table.list("parts", part_results<kSeconds>(), &Explanation::parts, {"parts of the step"});
+    table.list("traffic", traffic_results(), &Explanation::traffic,
+               {"all collectives of a communicator in a step, for a mean rank"});
+    table.list("limits", threshold_results(), &Explanation::limits, {"limits of the books"});
+    table.list("memory", part_results<kBytes>(), &Explanation::memory,
+               {"by category, of the rank that needs most"});
+    return table;
+  }();
+  return kTable;
 }
 
 }  // namespace stepsim

@@ -7,10 +7,8 @@
 #include <functional>
 #include <string_view>
 
-#include "sim/base/json_text.h"
 #include "sim/base/quantity_text.h"
 #include "traces/results/report_text.h"
-#include "traces/results/result_json.h"
 
 namespace stepsim {
 namespace {
@@ -134,23 +132,6 @@ class Comparison : private ReportText {
 std::string comparison_report(const std::vector<StepReport>& reports,
                               const ReportOptions& options) {
   return Comparison(reports, options).write();
-}
-
-std::string comparison_json(const std::vector<StepReport>& reports) {
-  const FinishedRun& first = reports.front().run;
-  std::string text =
-      fmt::format("{{\"name\": \"{}\", \"granularity\": \"{}\",",
-                  json_escaped(first.experiment.name), name_of(first.options.granularity));
-  const std::string& asked = reports.front().experiment_json;
-  if (!asked.empty()) text += " \"experiment\": " + asked + ",";
-  text += " \"runs\": [";
-  for (std::size_t i = 0; i < reports.size(); ++i) {
-    StepReport alone = reports[i];
-    alone.experiment_json.clear();  // it is the same for all runs and stands before them
-    text += (i == 0 ? "\n" : ",\n") + result_json(alone);
-  }
-  text.pop_back();
-  return text + "\n]}\n";
 }
 
 }  // namespace stepsim

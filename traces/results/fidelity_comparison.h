@@ -16,8 +16,4 @@ namespace stepsim {
 // Returns a table with a column for each run. REQUIRES: at least two runs of the same experiment.
 std::string comparison_report(const std::vector<StepReport>& reports, const ReportOptions& options);
 
-// Returns {name, granularity, experiment, runs: [the object of result_json() for each]}. It ends in
-// a newline.
-std::string comparison_json(const std::vector<StepReport>& reports);
-
 }  // namespace stepsim

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
 
-#include "sim/base/json_text.h"
 #include "sim/base/quantity_text.h"
 #include "traces/results/report_text.h"
 
@@ -13,11 +14,6 @@ namespace stepsim {
 namespace {
 
 constexpr std::size_t kListedClasses = 8;
-constexpr double kHoursOfDay = 24;
-
-double seconds_of(Ticks ticks) {
-  return static_cast<double>(ticks) / kTicksPerSecond;
-}
 
 // "1.5 s", "23.4 min", "3.09 h", "1.2 days".
 std::string span_text(double seconds) {
@@ -27,34 +23,9 @@ std::string span_text(double seconds) {
   return fmt::format("{:.4g} days", seconds / 86400);
 }
 
-std::int64_t paid_nodes(const GoodputOutcome& outcome) {
-  return outcome.setup.nodes + outcome.setup.spares;
-}
-
-std::optional<double> cost_of(const GoodputOutcome& outcome) {
-  if (!outcome.price) return std::nullopt;
-  const auto chips = static_cast<double>(paid_nodes(outcome) * outcome.trained.job.chips_per_node);
-  return *outcome.price * chips * outcome.result.mean_days * kHoursOfDay;
-}
-
-std::optional<double> effective_mfu(const GoodputOutcome& outcome) {
-  if (outcome.experiment.empty()) return std::nullopt;
-  return outcome.result.goodput * outcome.trained.model_flops_utilization;
-}
-
-std::optional<double> tokens_per_day(const GoodputOutcome& outcome) {
-  if (outcome.experiment.empty()) return std::nullopt;
-  const double steps = seconds_of(outcome.setup.work) / seconds_of(outcome.trained.job.step);
-  return steps * outcome.trained.tokens_per_step / outcome.result.mean_days;
-}
-
 const PublishedGoodput* published_figure(const GoodputOutcome& outcome) {
-  const auto& published = outcome.table.published;
-  return published && published->experiment == outcome.experiment ? &*published : nullptr;
-}
-
-std::string goodput_number(const std::optional<double>& value) {
-  return value ? json_number(*value) : "null";
+  const auto& entry = outcome.table.published;
+  return entry && entry->experiment == outcome.experiment ? &*entry : nullptr;
 }
 
 // ---- report ----
@@ -114,9 +85,9 @@ void add_result(ReportText& text, const GoodputOutcome& outcome) {
   text.line("  {:<{}}{:>12.2f}  {:.2f} to {:.2f} in 8 of 10 runs", "days", kReportLabel,
             result.mean_days, result.p10_days, result.p90_days);
   text.line("  {:<{}}{:>10.2f} %", "goodput", kReportLabel, 100 * result.goodput);
-  if (const PublishedGoodput* published = published_figure(outcome)) {
-    text.line("  {:<{}}{:>10.2f} %  {}", published->at_least ? "published: over" : "published",
-              kReportLabel, 100 * published->goodput, published->source);
+  if (const PublishedGoodput* figure = published_figure(outcome)) {
+    text.line("  {:<{}}{:>10.2f} %  {}", figure->at_least ? "published: over" : "published",
+              kReportLabel, 100 * figure->goodput, figure->source);
   }
   if (const auto mfu = effective_mfu(outcome)) {
     text.line("  {:<{}}{:>10.2f} %  of {:.2f} % in a step", "effective MFU", kReportLabel,
@@ -229,114 +200,6 @@ void add_sensitivity(ReportText& text, const GoodputOutcome& outcome) {
   }
 }
 
-// ---- JSON ----
-
-std::string parts_days_json(const GoodputResult& result) {
-  std::string text;
-  for (std::size_t i = 0; i < kRunParts; ++i) {
-    text += fmt::format("{}\"{}\": {}", i == 0 ? "{" : ", ", name_of(static_cast<RunPart>(i)),
-                        json_number(result.parts_days[i]));
-  }
-  return text + "}";
-}
-
-std::string classes_json(const GoodputOutcome& outcome) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < outcome.table.classes.size(); ++i) {
-    text += fmt::format("{}\n    {{\"name\": \"{}\", \"count\": {}}}", i == 0 ? "" : ",",
-                        json_escaped(outcome.table.classes[i].name),
-                        json_number(outcome.result.failures_by_class[i]));
-  }
-  return text + "\n  ]";
-}
-
-std::string checkpoint_json(const GoodputOutcome& outcome) {
-  const CheckpointCosts& costs = outcome.setup.checkpoint;
-  return fmt::format(
-      "{{\"bytes\": {}, \"storage_interval_s\": {}, \"copy_stall_s\": {}, \"storage_stall_s\": {}, "
-      "\"storage_flush_s\": {}}}",
-      outcome.trained.checkpoint.value(),
-      json_number(seconds_of(costs.interval * costs.per_storage)),
-      json_number(seconds_of(costs.copy_stall)), json_number(seconds_of(costs.storage_stall)),
-      json_number(seconds_of(costs.storage_flush)));
-}
-
-std::string curve_json(const std::vector<CurvePoint>& curve, std::string_view x) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < curve.size(); ++i) {
-    text += fmt::format("{}\n    {{\"{}\": {}, \"days\": {}, \"goodput\": {}}}", i == 0 ? "" : ",",
-                        x, json_number(curve[i].x), json_number(curve[i].result.mean_days),
-                        json_number(curve[i].result.goodput));
-  }
-  return text + (curve.empty() ? "]" : "\n  ]");
-}
-
-std::string sensitivity_json(const GoodputOutcome& outcome) {
-  std::string text = "[";
-  for (const ClassSensitivity& each : outcome.sensitivity) {
-    text += fmt::format("{}\n    {{\"name\": \"{}\", \"half_days\": {}, \"twice_days\": {}}}",
-                        text.back() == '[' ? "" : ",",
-                        json_escaped(outcome.table.classes[each.of].name),
-                        json_number(each.half_days), json_number(each.twice_days));
-  }
-  return text + (outcome.sensitivity.empty() ? "]" : "\n  ]");
-}
-
-std::string smaller_json(const GoodputOutcome& outcome) {
-  std::string text = "[";
-  for (const SmallerStep& smaller : outcome.trained.smaller) {
-    text += fmt::format("{}\n    {{\"missing\": {}, \"step_time_s\": {}, \"slowdown\": {}}}",
-                        text.back() == '[' ? "" : ",", smaller.missing, exact_seconds(smaller.step),
-                        json_number(smaller.slowdown));
-  }
-  return text + (outcome.trained.smaller.empty() ? "]" : "\n  ]");
-}
-
-std::string timeline_json(const GoodputOutcome& outcome) {
-  std::string text = "[";
-  for (const RunSpan& span : outcome.sample.spans) {
-    text += fmt::format(
-        "{}\n    {{\"phase\": \"{}\", \"begin_s\": {:.6f}, \"end_s\": {:.6f}, "
-        "\"replicas\": {}, \"failure\": {}}}",
-        text.back() == '[' ? "" : ",", name_of(span.phase), seconds_of(span.begin),
-        seconds_of(span.end), span.replicas,
-        span.failure
-            ? fmt::format("\"{}\"", json_escaped(outcome.table.classes[*span.failure].name))
-            : "null");
-  }
-  return text + "\n  ]";
-}
-
-std::string energy_json(const GoodputOutcome& outcome) {
-  if (!outcome.energy) return "null";
-  const RunEnergy& energy = *outcome.energy;
-  return fmt::format(
-      "{{\"kwh\": {}, \"standing_kwh\": {}, \"mean_watts\": {}, \"step_watts_per_chip\": {}, "
-      "\"idle_watts_per_chip\": {}, \"pue\": {}, \"carbon_kg\": {}}}",
-      json_number(energy.kilowatt_hours), json_number(energy.standing_kilowatt_hours),
-      json_number(energy.mean_watts), json_number(outcome.power.step_watts),
-      json_number(outcome.power.idle_watts), json_number(outcome.power.pue),
-      goodput_number(energy.carbon_kilograms));
-}
-
-std::string assumed_json(const GoodputOutcome& outcome) {
-  std::vector<std::string> fields;
-  for (const AssumedField& one : outcome.assumed) {
-    fields.push_back(fmt::format(R"({{"field": {}, "value": {}, "why": {}}})",
-                                 json_quoted(one.field), json_quoted(one.value),
-                                 json_quoted(one.why)));
-  }
-  return json_lines(fields, 4);
-}
-
-std::string best_json(const GoodputOutcome& outcome) {
-  if (outcome.by_interval.empty()) return "";
-  return fmt::format(
-      "  \"best_checkpoint_interval_s\": {},\n  \"best_spares\": {},\n",
-      json_number(outcome.by_interval[best_point(outcome.by_interval)].x),
-      json_number(outcome.by_spares[best_spares(outcome.by_spares, outcome.setup.nodes)].x));
-}
-
 }  // namespace
 
 std::string goodput_report(const GoodputOutcome& outcome, bool color) {
@@ -354,43 +217,6 @@ std::string goodput_report(const GoodputOutcome& outcome, bool color) {
             grouped(static_cast<std::int64_t>(outcome.result.events)), outcome.cpu_s,
             to_text(Bytes(outcome.peak_rss_bytes)));
   return text.text();
-}
-
-std::string goodput_json(const GoodputOutcome& outcome) {
-  const GoodputResult& result = outcome.result;
-  std::string text = fmt::format(
-      "{{\n  \"asked\": {},\n  \"days\": {{\"mean\": {}, \"p10\": {}, \"p90\": {}, "
-      "\"standard_error\": {}}},\n"
-      "  \"goodput\": {},\n  \"effective_mfu\": {},\n  \"parts_days\": {},\n"
-      "  \"checkpoint_interval_s\": {},\n  \"failures\": {},\n  \"failures_by_class\": {},\n",
-      outcome.asked.empty() ? "{}" : outcome.asked, json_number(result.mean_days),
-      json_number(result.p10_days), json_number(result.p90_days),
-      json_number(result.standard_error_days), json_number(result.goodput),
-      goodput_number(effective_mfu(outcome)), parts_days_json(result),
-      json_number(seconds_of(outcome.setup.checkpoint.interval)), json_number(result.failures),
-      classes_json(outcome));
-  text += fmt::format(
-      "  \"restarts\": {},\n  \"undetected_corruptions\": {},\n  \"tokens_per_day\": {},\n"
-      "  \"cost\": {},\n  \"energy\": {},\n  \"assumed\": {},\n  \"runs\": {},\n  \"chips\": {},\n "
-      " \"nodes\": {},\n  \"spares\": {},\n"
-      "  \"step_time_s\": {},\n  \"checkpoint\": {},\n",
-      json_number(result.restarts), json_number(result.undetected),
-      goodput_number(tokens_per_day(outcome)), goodput_number(cost_of(outcome)),
-      energy_json(outcome), assumed_json(outcome), result.runs, outcome.trained.job.chips,
-      outcome.setup.nodes, outcome.setup.spares, exact_seconds(outcome.trained.step),
-      checkpoint_json(outcome));
-  text += best_json(outcome);
-  text += fmt::format(
-      "  \"by_interval\": {},\n  \"by_spares\": {},\n  \"sensitivity\": {},\n"
-      "  \"smaller_steps\": {},\n  \"spare_groups\": {},\n  \"far_spare_slowdown\": {},\n"
-      "  \"timeline\": {},\n",
-      curve_json(outcome.by_interval, "interval_s"), curve_json(outcome.by_spares, "spares"),
-      sensitivity_json(outcome), smaller_json(outcome), outcome.trained.job.spare_groups,
-      json_number(outcome.trained.job.far_slowdown), timeline_json(outcome));
-  return text + fmt::format(
-                    "  \"simulator\": {{\"events\": {}, \"wall_s\": {:.6f}, \"cpu_s\": {:.6f}, "
-                    "\"peak_rss_bytes\": {}}}\n}}\n",
-                    result.events, outcome.wall_s, outcome.cpu_s, outcome.peak_rss_bytes);
 }
 
 }  // namespace stepsim

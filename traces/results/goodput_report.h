@@ -17,6 +17,7 @@
 #include "goodput/energy/run_energy.h"
 #include "goodput/goodput.h"
 #include "goodput/steps/trained_job.h"
+#include "traces/results/result_table.h"
 
 namespace stepsim {
 
@@ -49,7 +50,15 @@ struct GoodputOutcome {
   std::int64_t peak_rss_bytes = 0;
 };
 
+double seconds_of(Ticks ticks);
+// nullopt: no price is known.
+std::optional<double> cost_of(const GoodputOutcome& outcome);
+// nullopt where the step is given.
+std::optional<double> effective_mfu(const GoodputOutcome& outcome);
+std::optional<double> tokens_per_day(const GoodputOutcome& outcome);
+
 std::string goodput_report(const GoodputOutcome& outcome, bool color);
-std::string goodput_json(const GoodputOutcome& outcome);
+
+const ResultTable<GoodputOutcome>& goodput_results();
 
 }  // namespace stepsim

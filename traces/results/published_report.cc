@@ -4,8 +4,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <functional>
 
-#include "sim/base/json_text.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/units.h"
 
@@ -27,29 +27,6 @@ std::string remark_of(const PublishedComparison& one) {
                           100 * (figure.high - 1));
   }
   return remark;
-}
-
-std::string figure_member(std::string_view key, double value) {
-  return fmt::format(", \"{}\": {}", key, value);
-}
-
-std::string figure_member(std::string_view key, std::string_view value) {
-  return value.empty() ? "" : fmt::format(", \"{}\": \"{}\"", key, json_escaped(value));
-}
-
-std::string comparison_object(const PublishedComparison& one) {
-  const PublishedFigure& figure = one.figure;
-  std::string text = fmt::format("{{\"metric\": \"{}\"", name_of(figure.metric));
-  text += figure_member("published", figure.value) + figure_member("simulated", one.simulated) +
-          figure_member("ratio", one.ratio()) + figure_member("low", figure.low) +
-          figure_member("high", figure.high);
-  text += fmt::format(", \"as_expected\": {}", one.as_expected());
-  if (counts_attention(figure.metric)) {
-    text += figure_member("attention_flops", name_of(figure.attention));
-  }
-  text += figure_member("source", figure.source) + figure_member("plan", figure.plan) +
-          figure_member("why", figure.why);
-  return text + "}";
 }
 
 }  // namespace
@@ -111,12 +88,39 @@ void add_published(ReportText& text, const std::vector<PublishedComparison>& com
   }
 }
 
-std::string published_json(const std::vector<PublishedComparison>& comparisons) {
-  std::string text;
-  for (const PublishedComparison& one : comparisons) {
-    text += (text.empty() ? "\n    " : ",\n    ") + comparison_object(one);
-  }
-  return text.empty() ? "[]" : '[' + text + "\n  ]";
+const ResultTable<PublishedComparison>& published_results() {
+  static const ResultTable<PublishedComparison> kTable = [] {
+    const auto figure = [](auto member) {
+      return [member](const PublishedComparison& one) { return std::invoke(member, one.figure); };
+    };
+    const auto text = [](std::string PublishedFigure::*member) {
+      return [member](const PublishedComparison& one) { return given(one.figure.*member); };
+    };
+    ResultTable<PublishedComparison> table;
+    table.add("metric", [](const PublishedComparison& one) { return name_of(one.figure.metric); },
+              {"what was published"});
+    table.add("published", figure(&PublishedFigure::value), {"the published figure"});
+    table.add("simulated", &PublishedComparison::simulated, {"the same of the simulation"});
+    table.add("ratio", &PublishedComparison::ratio, {"simulated / published"});
+    table.add("low", figure(&PublishedFigure::low), {"least expected ratio"});
+    table.add("high", figure(&PublishedFigure::high), {"largest expected ratio"});
+    table.add("as_expected", &PublishedComparison::as_expected,
+              {"whether the ratio is within them"});
+    table.add(
+        "attention_flops",
+        [](const PublishedComparison& one) {
+          return counts_attention(one.figure.metric) ? std::optional(name_of(one.figure.attention))
+                                                     : std::nullopt;
+        },
+        {"how the publication counts the FLOPs of attention", "", "of figures that count them"});
+    table.add("source", text(&PublishedFigure::source), {"where it was published"});
+    table.add("plan", text(&PublishedFigure::plan),
+              {"plan of the measurement", "", "unless it is the experiment's"});
+    table.add("why", text(&PublishedFigure::why),
+              {"why the ratio may be beyond 0.9 to 1.1", "", "where it may"});
+    return table;
+  }();
+  return kTable;
 }
 
 }  // namespace stepsim

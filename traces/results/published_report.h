@@ -9,6 +9,7 @@
 
 #include "experiment/step/published_comparison.h"
 #include "traces/results/report_text.h"
+#include "traces/results/result_table.h"
 
 namespace stepsim {
 
@@ -22,8 +23,7 @@ std::string_view published_label(PublishedMetric metric);
 // and, if they are given, the plan that was measured and why the simulation differs.
 void add_published(ReportText& text, const std::vector<PublishedComparison>& comparisons);
 
-// Returns [{metric, published, simulated, ratio, low, high, as_expected, attention_flops, source,
-// plan, why}...] in SI base units. attention_flops, plan and why are left out if they do not apply.
-std::string published_json(const std::vector<PublishedComparison>& comparisons);
+// In SI base units.
+const ResultTable<PublishedComparison>& published_results();
 
 }  // namespace stepsim

@@ -1,17 +1,12 @@
 #include "traces/results/result_json.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <iterator>
-#include <string_view>
+#include <functional>
 #include <utility>
 #include <vector>
 
 #include "experiment/step/rank_spread.h"
-#include "sim/base/json_text.h"
-#include "sim/base/quantity_text.h"
 #include "traces/formats/trace_counters.h"
 #include "traces/results/explain_report.h"
 #include "traces/results/published_report.h"
@@ -21,316 +16,555 @@ namespace {
 
 constexpr std::size_t kListedLinks = 10;
 
-// JsonObject holds the members of one JSON object in the order in which they are added. In an
-// indented object each member has its own line.
-class JsonObject {
- public:
-  enum class Layout { kOneLine, kLines };
+std::int64_t whole(double value) {
+  return std::llround(value);
+}
 
-  explicit JsonObject(Layout layout, int depth = 0) : layout_(layout), depth_(depth) {}
+// ---- breakdown ----
 
-  // `value` is JSON text.
-  void add(std::string_view key, std::string_view value) {
-    add_members(fmt::format(R"("{}": {})", key, value));
-  }
-  // `members` is JSON text with their keys.
-  void add_members(std::string_view members) {
-    if (!text_.empty()) text_ += layout_ == Layout::kLines ? "," : ", ";
-    if (layout_ == Layout::kLines) new_line(depth_ + 1);
-    text_ += members;
-  }
-  void add(std::string_view key, double value) { add(key, std::string_view(json_number(value))); }
-  void add(std::string_view key, Duration value) {
-    add(key, std::string_view(exact_seconds(value)));
-  }
-  void add(std::string_view key, Bytes value) {
-    add(key, std::string_view(std::to_string(value.value())));
-  }
+const ResultTable<FinishedRun>& breakdown_results() {
+  static const ResultTable<FinishedRun> kTable = [] {
+    const auto part = [](Duration Breakdown::*member) {
+      return [member](const FinishedRun& run) { return run.result.breakdown.*member; };
+    };
+    ResultTable<FinishedRun> table;
+    table.add("compute", part(&Breakdown::compute),
+              {"the compute stream runs; the optimizer and what communication beside it slows are "
+               "in it",
+               "s"});
+    table.add("exposed_communication",
+              [](const FinishedRun& run) {
+                ByName<Duration> axes;
+                for (std::size_t i = 0; i < run.graph.axes.size(); ++i) {
+                  axes.emplace_back(run.graph.axes[i],
+                                    run.result.breakdown.exposed_communication[i]);
+                }
+                return axes;
+              },
+              {"waits while data of an axis moves: tp, cp, ep, dp, pp, host, other", "s"});
+    table.add("bubble", part(&Breakdown::bubble),
+              {"waits for another pipeline stage, or has nothing left to run with pp > 1", "s"});
+    table.add("idle", part(&Breakdown::idle),
+              {"waits for a peer of its own stage, or has nothing left to run with pp = 1", "s"});
+    table.add("launch",
+              [](const FinishedRun& run) {
+                return run.graph.host ? std::optional(run.result.breakdown.launch) : std::nullopt;
+              },
+              {"waits for its host to launch the next op", "s",
+               "where launching costs something: host_launch_cost"});
+    return table;
+  }();
+  return kTable;
+}
 
-  std::string text() {
-    if (layout_ == Layout::kLines) new_line(depth_);
-    return '{' + text_ + '}';
-  }
+const ResultTable<PathPart>& path_results() {
+  static const ResultTable<PathPart> kTable = [] {
+    ResultTable<PathPart> table;
+    table.add("label", &PathPart::label,
+              {"forward, backward, recompute, optimizer, launch, or an axis for communication"});
+    table.add("duration_s", &PathPart::duration, {"time on the path", "s"});
+    return table;
+  }();
+  return kTable;
+}
 
- private:
-  void new_line(int depth) {
-    text_ += '\n' + std::string(static_cast<std::size_t>(2 * depth), ' ');
-  }
+// ---- memory ----
 
-  Layout layout_;
-  int depth_;
-  std::string text_;
+struct StageMemory {
+  const FinishedRun* run;
+  std::size_t stage = 0;
+  RankId rank{};
+
+  const MemoryPeak& peak() const { return run->result.memory_peaks[rank.index()]; }
 };
 
-std::string member_lines(std::span<const std::string> values) {
-  return json_lines(values, 4);
-}
-
-std::string breakdown_json(const Breakdown& breakdown, const std::vector<std::string>& axes,
-                           bool has_launches) {
-  JsonObject exposed(JsonObject::Layout::kOneLine);
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    exposed.add(axes[i], breakdown.exposed_communication[i]);
+std::vector<StageMemory> memory_of_stages(const StepReport& report) {
+  std::vector<StageMemory> stages;
+  for (const RankId rank : fullest_ranks(report.run.graph, report.run.result)) {
+    stages.push_back({&report.run, stages.size(), rank});
   }
-  JsonObject object(JsonObject::Layout::kLines, 1);
-  object.add("compute", breakdown.compute);
-  object.add("exposed_communication", exposed.text());
-  object.add("bubble", breakdown.bubble);
-  object.add("idle", breakdown.idle);
-  if (has_launches) object.add("launch", breakdown.launch);
-  return object.text();
+  return stages;
 }
 
-std::string critical_path_json(const std::vector<PathPart>& path) {
-  std::vector<std::string> parts;
-  for (const PathPart& part : path) {
-    JsonObject object(JsonObject::Layout::kOneLine);
-    object.add("label", json_quoted(part.label));
-    object.add("duration_s", part.duration);
-    parts.push_back(object.text());
-  }
-  return member_lines(parts);
+const ResultTable<StageMemory>& stage_memory_results() {
+  static const ResultTable<StageMemory> kTable = [] {
+    ResultTable<StageMemory> table;
+    table.add("stage", &StageMemory::stage, {"pipeline stage"});
+    table.add("name",
+              [](const StageMemory& one) {
+                const OpGraph& graph = one.run->graph;
+                return graph.stage_names.empty()
+                           ? std::nullopt
+                           : std::optional(name_of_stage(graph, graph.ranks[one.rank.index()].pp));
+              },
+              {"attention or experts", "", "with ffn_chips"});
+    table.add("rank", &StageMemory::rank, {"its rank that needs most"});
+    table.add("peak_bytes", [](const StageMemory& one) { return one.peak().bytes; },
+              {"what that rank needs at its peak", "bytes"});
+    table.add("peak_time_s", [](const StageMemory& one) { return one.peak().at.since_start; },
+              {"when", "s"});
+    table.add(
+        "peak_op",
+        [](const StageMemory& one) { return text_of_peak(one.run->graph, one.rank, one.peak()); },
+        {"the op that held most then"});
+    return table;
+  }();
+  return kTable;
 }
 
-std::string stages_json(const FinishedRun& run) {
-  std::vector<std::string> stages;
-  for (const RankId rank : fullest_ranks(run.graph, run.result)) {
-    const MemoryPeak& peak = run.result.memory_peaks[rank.index()];
-    JsonObject object(JsonObject::Layout::kOneLine);
-    object.add("stage", std::to_string(stages.size()));
-    if (!run.graph.stage_names.empty()) {
-      const std::uint32_t stage = run.graph.ranks[rank.index()].pp;
-      object.add("name", json_quoted(name_of_stage(run.graph, stage)));
-    }
-    object.add("rank", std::to_string(rank.index()));
-    object.add("peak_bytes", peak.bytes);
-    object.add("peak_time_s", peak.at.since_start);
-    object.add("peak_op", json_quoted(text_of_peak(run.graph, rank, peak)));
-    stages.push_back(object.text());
-  }
-  return member_lines(stages);
+const MemoryPeak& peak_of(const StepReport& report) {
+  const SimulationResult& result = report.run.result;
+  return result.memory_peaks[result.peak_rank.index()];
 }
 
-std::string memory_json(const StepReport& report) {
-  const FinishedRun& run = report.run;
-  const MemoryPeak& peak = run.result.memory_peaks[run.result.peak_rank.index()];
-  const Bytes capacity = run.cluster.chip.memory_capacity;
-  JsonObject categories(JsonObject::Layout::kLines, 2);
+Bytes capacity_of(const StepReport& report) {
+  return report.run.cluster.chip.memory_capacity;
+}
+
+std::optional<Bytes> host_peak(const StepReport& report) {
+  const auto& peaks = report.run.result.host_peaks;
+  return peaks.empty() ? std::nullopt : std::optional(*std::ranges::max_element(peaks));
+}
+
+Bytes host_capacity(const StepReport& report) {
+  return report.run.cluster.hosts.spec.memory_capacity;
+}
+
+ByName<Bytes> bytes_by_category(const StepReport& report) {
+  ByName<Bytes> bytes;
   for (std::size_t i = 0; i < kMemoryCategories; ++i) {
     const auto category = static_cast<MemoryCategory>(i);
-    if (category == MemoryCategory::kCache && peak.by_category[i] == Bytes(0)) continue;
-    categories.add(name_of(category), peak.by_category[i]);
+    const Bytes held = peak_of(report).by_category[i];
+    if (category == MemoryCategory::kCache && held == Bytes(0)) continue;
+    bytes.emplace_back(name_of(category), held);
   }
-  JsonObject object(JsonObject::Layout::kLines, 1);
-  object.add("peak_bytes", peak.bytes);
-  if (report.peak_bytes) {
-    object.add("peak_interval_bytes",
-               member_lines(std::array{fmt::format("{:.0f}", report.peak_bytes->low),
-                                       fmt::format("{:.0f}", report.peak_bytes->high)}));
-    if (const auto median = report.peak_bytes->median) {
-      object.add("peak_median_bytes", fmt::format("{:.0f}", *median));
-    }
-  }
-  object.add("capacity_bytes", capacity);
-  object.add("fits", peak.bytes <= capacity ? "true" : "false");
-  object.add("fits_certainty",
-             json_quoted(name_of(certainty_of(peak.bytes, report.peak_bytes, capacity))));
-  object.add("peak_rank", std::to_string(run.result.peak_rank.index()));
-  object.add("peak_time_s", peak.at.since_start);
-  object.add("by_category_bytes", categories.text());
-  object.add("peak_op", json_quoted(text_of_peak(run.graph, run.result.peak_rank, peak)));
-  object.add("by_stage", stages_json(run));
-  if (!run.result.host_peaks.empty()) {
-    const Bytes host = *std::ranges::max_element(run.result.host_peaks);
-    const Bytes host_capacity = run.cluster.hosts.spec.memory_capacity;
-    object.add("host_peak_bytes", host);
-    object.add("host_capacity_bytes", host_capacity);
-    object.add("host_fits", host <= host_capacity ? "true" : "false");
-  }
-  return object.text();
+  return bytes;
 }
 
-std::string energy_json(const std::optional<StepEnergy>& energy) {
-  if (!energy) return "null";
-  JsonObject object(JsonObject::Layout::kOneLine);
-  object.add("joules_per_step", energy->joules);
-  object.add("joules_per_token", energy->joules_per_token);
-  object.add("mean_watts_per_chip", energy->mean_watts_per_chip);
-  object.add("peak_watts_per_chip", energy->peak_watts_per_chip);
-  object.add("idle_watts_per_chip", energy->idle_watts_per_chip);
-  return object.text();
+const ResultTable<StepReport>& memory_results() {
+  static const ResultTable<StepReport> kTable = [] {
+    constexpr std::string_view kOffload = "with offload to the host";
+    ResultTable<StepReport> table;
+    table.add("peak_bytes", [](const StepReport& report) { return peak_of(report).bytes; },
+              {"the largest need of any rank", "bytes"});
+    table.add(
+        "peak_interval_bytes",
+        [](const StepReport& report) -> std::optional<std::vector<std::int64_t>> {
+          if (!report.peak_bytes) return std::nullopt;
+          return std::vector{whole(report.peak_bytes->low), whole(report.peak_bytes->high)};
+        },
+        {"[low, high]: where 8 of 10 measured peaks would lie", "bytes", "where it is known"});
+    table.add("peak_median_bytes",
+              [](const StepReport& report) -> std::optional<std::int64_t> {
+                if (!report.peak_bytes || !report.peak_bytes->median) return std::nullopt;
+                return whole(*report.peak_bytes->median);
+              },
+              {"what half of them would need less than", "bytes", "where it is known"});
+    table.add(
+        "capacity_bytes", capacity_of,
+        {"memory of the chip as the driver reports it, which is not the GB of its name", "bytes"});
+    table.add("fits",
+              [](const StepReport& report) { return peak_of(report).bytes <= capacity_of(report); },
+              {"whether peak_bytes is at most that"});
+    table.add(
+        "fits_certainty",
+        [](const StepReport& report) {
+          return name_of(
+              certainty_of(peak_of(report).bytes, report.peak_bytes, capacity_of(report)));
+        },
+        {"sure: the upper end of the interval fits, too, or none is known; likely: peak_bytes "
+         "alone does; no"});
+    table.add("peak_rank", [](const StepReport& report) { return report.run.result.peak_rank; },
+              {"which rank needs most"});
+    table.add("peak_time_s",
+              [](const StepReport& report) { return peak_of(report).at.since_start; },
+              {"when", "s"});
+    table.add("by_category_bytes", bytes_by_category,
+              {"the parts of peak_bytes: parameters, gradients, optimizer, activations, kv_cache "
+               "(inference), gathered_parameters (FSDP), buffers (messages in flight, workspace of "
+               "running kernels, placeholders of gradients), fixed_overhead (context and "
+               "libraries)",
+               "bytes"});
+    table.add(
+        "peak_op",
+        [](const StepReport& report) {
+          const FinishedRun& run = report.run;
+          return text_of_peak(run.graph, run.result.peak_rank, peak_of(report));
+        },
+        {"the op that held most at that instant: head backward: cross_entropy, micro-batch 0"});
+    table.list("by_stage", stage_memory_results(), memory_of_stages,
+               {"the rank of each pipeline stage that needs most"});
+    table.add("host_peak_bytes", host_peak, {"memory of the fullest host", "bytes", kOffload});
+    table.add("host_capacity_bytes",
+              [](const StepReport& report) {
+                return host_peak(report) ? std::optional(host_capacity(report)) : std::nullopt;
+              },
+              {"memory of a host", "bytes", kOffload});
+    table.add("host_fits",
+              [](const StepReport& report) -> std::optional<bool> {
+                const auto peak = host_peak(report);
+                return peak ? std::optional(*peak <= host_capacity(report)) : std::nullopt;
+              },
+              {"whether it has room; --require-fit checks it, too", "", kOffload});
+    return table;
+  }();
+  return kTable;
 }
 
-std::string links_json(const FinishedRun& run) {
-  std::vector<std::string> links;
-  for (const LinkTotal& link : busiest_links(run.result, kListedLinks)) {
-    JsonObject object(JsonObject::Layout::kOneLine);
-    object.add("name", json_quoted(run.cluster.fabric.link_name(link.link)));
-    object.add("utilization", link.utilization);
-    object.add("bytes", fmt::format("{:.0f}", link.bytes));
-    links.push_back(object.text());
+const ResultTable<StepEnergy>& energy_results() {
+  static const ResultTable<StepEnergy> kTable = [] {
+    ResultTable<StepEnergy> table;
+    table.add("joules_per_step", &StepEnergy::joules, {"of all chips with a rank, in a step", "J"});
+    table.add("joules_per_token", &StepEnergy::joules_per_token,
+              {"of a token trained; of a pass: a new token of a request", "J"});
+    table.add("mean_watts_per_chip", &StepEnergy::mean_watts_per_chip, {"over the step", "W"});
+    table.add("peak_watts_per_chip", &StepEnergy::peak_watts_per_chip,
+              {"in the run of kernels that draws most", "W"});
+    table.add("idle_watts_per_chip", &StepEnergy::idle_watts_per_chip,
+              {"what a chip draws that does nothing", "W"});
+    return table;
+  }();
+  return kTable;
+}
+
+// ---- links, ranks, faults ----
+
+struct BusyLink {
+  std::string name;
+  double utilization = 0;
+  std::int64_t bytes = 0;
+};
+
+std::vector<BusyLink> busy_links(const StepReport& report) {
+  std::vector<BusyLink> links;
+  for (const LinkTotal& link : busiest_links(report.run.result, kListedLinks)) {
+    links.push_back({std::string(report.run.cluster.fabric.link_name(link.link)), link.utilization,
+                     whole(link.bytes)});
   }
-  return member_lines(links);
+  return links;
 }
 
-std::string ranks_json(const std::vector<RankId>& ranks) {
-  std::string text;
-  for (const RankId rank : ranks) text += (text.empty() ? "" : ", ") + std::to_string(rank.index());
-  return '[' + text + ']';
+const ResultTable<BusyLink>& link_results() {
+  static const ResultTable<BusyLink> kTable = [] {
+    ResultTable<BusyLink> table;
+    table.add("name", &BusyLink::name, {"from and to"});
+    table.add("utilization", &BusyLink::utilization,
+              {"share of its bandwidth over the whole run; with --fidelity latency-bandwidth "
+               "transfers share nothing, and it may be above 1",
+               "0 to 1"});
+    table.add("bytes", &BusyLink::bytes, {"that crossed it", "bytes"});
+    return table;
+  }();
+  return kTable;
 }
 
-std::string faults_json(const FaultEffects& faults) {
-  std::vector<std::string> links;
-  for (const FaultyLink& link : faults.links) {
-    JsonObject object(JsonObject::Layout::kOneLine);
-    object.add("link", json_quoted(link.name));
-    object.add("capacity", link.capacity);
-    object.add("links", std::to_string(link.links));
-    object.add("ranks", ranks_json(link.ranks));
-    links.push_back(object.text());
+const ResultTable<SlowRank>& slow_rank_results() {
+  static const ResultTable<SlowRank> kTable = [] {
+    ResultTable<SlowRank> table;
+    table.add("rank", &SlowRank::rank, {"its number"});
+    table.add("compute_s", &SlowRank::compute, {"how long it computes in a step", "s"});
+    table.add("stage_compute_s", &SlowRank::of_stage, {"the mean of its stage", "s"});
+    table.add("stage_waits_s", &SlowRank::waited,
+              {"by how much longer the other ranks of the stage wait, in the mean", "s"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<FaultyLink>& faulty_link_results() {
+  static const ResultTable<FaultyLink> kTable = [] {
+    ResultTable<FaultyLink> table;
+    table.add("link", &FaultyLink::name, {"as the fault names it"});
+    table.add("capacity", &FaultyLink::capacity, {"remaining share; 0: it is down", "0 to 1"});
+    table.add("links", &FaultyLink::links, {"one-way links that it names"});
+    table.add("ranks", &FaultyLink::ranks, {"ranks behind it"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<SlowedTraffic>& slowed_results() {
+  static const ResultTable<SlowedTraffic> kTable = [] {
+    ResultTable<SlowedTraffic> table;
+    table.add("name", &SlowedTraffic::name, {"of the communicator"});
+    table.add("axis", [](const SlowedTraffic& one) { return name_of(one.axis); }, {"its axis"});
+    table.add("link", &SlowedTraffic::link, {"the link that it waits for"});
+    table.add("ranks", &SlowedTraffic::ranks, {"of the group that loses most"});
+    table.add("slowed", &SlowedTraffic::slowed, {"groups that lose by the faults"});
+    table.add("groups", &SlowedTraffic::groups, {"of so many"});
+    table.add("without_s", &SlowedTraffic::without_s,
+              {"time of a step without the faults, each collective alone", "s"});
+    table.add("with_s", &SlowedTraffic::with_s, {"and with them", "s"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<FaultEffects>& fault_results() {
+  static const ResultTable<FaultEffects> kTable = [] {
+    ResultTable<FaultEffects> table;
+    table.list("links", faulty_link_results(), &FaultEffects::links, {"the faults"});
+    table.list("traffic", slowed_results(), &FaultEffects::traffic, {"what they slow, most first"});
+    return table;
+  }();
+  return kTable;
+}
+
+std::vector<std::string> names_of_idle_chips(const StepReport& report) {
+  std::vector<std::string> names;
+  const Cluster& cluster = report.run.cluster;
+  for (const std::uint32_t chip : idle_chips(report.run.graph, cluster)) {
+    names.emplace_back(cluster.fabric.node(cluster.places.chips[chip]).name);
   }
-  std::vector<std::string> traffic;
-  for (const SlowedTraffic& one : faults.traffic) {
-    JsonObject object(JsonObject::Layout::kOneLine);
-    object.add("name", json_quoted(one.name));
-    object.add("axis", json_quoted(name_of(one.axis)));
-    object.add("link", json_quoted(one.link));
-    object.add("ranks", ranks_json(one.ranks));
-    object.add("slowed", std::to_string(one.slowed));
-    object.add("groups", std::to_string(one.groups));
-    object.add("without_s", one.without_s);
-    object.add("with_s", one.with_s);
-    traffic.push_back(object.text());
-  }
-  JsonObject object(JsonObject::Layout::kOneLine);
-  object.add("links", member_lines(links));
-  object.add("traffic", member_lines(traffic));
-  return object.text();
+  return names;
 }
 
-std::string slow_ranks_json(const std::vector<SlowRank>& ranks) {
-  std::vector<std::string> slow;
-  for (const SlowRank& one : ranks) {
-    JsonObject object(JsonObject::Layout::kOneLine);
-    object.add("rank", std::to_string(one.rank.index()));
-    object.add("compute_s", one.compute);
-    object.add("stage_compute_s", one.of_stage);
-    object.add("stage_waits_s", one.waited);
-    slow.push_back(object.text());
-  }
-  return member_lines(slow);
+// ---- passes and experts ----
+
+const ResultTable<PassMetrics>& cache_results() {
+  static const ResultTable<PassMetrics> kTable = [] {
+    ResultTable<PassMetrics> table;
+    table.add("bytes_per_token", &PassMetrics::cache_per_token,
+              {"what all layers keep of a further token of a request, each value once", "bytes"});
+    table.add("bytes", &PassMetrics::cache, {"of all requests after the pass", "bytes"});
+    return table;
+  }();
+  return kTable;
 }
 
-std::string idle_chips_json(const std::vector<std::uint32_t>& chips, const Cluster& cluster) {
-  std::string text;
-  for (const std::uint32_t chip : chips) {
-    if (!text.empty()) text += ", ";
-    text += json_quoted(cluster.fabric.node(cluster.places.chips[chip]).name);
-  }
-  return '[' + text + ']';
+const ResultTable<ExpertBalance>& balance_results() {
+  static const ResultTable<ExpertBalance> kTable = [] {
+    ResultTable<ExpertBalance> table;
+    table.add("busiest_rank_over_mean", &ExpertBalance::busiest_over_mean,
+              {"copies of tokens at the busiest rank of ep, over the mean"});
+    table.add("dropped_copies",
+              [](const ExpertBalance& balance) { return whole(balance.dropped_copies); },
+              {"copies dropped in a step"});
+    table.add("dropped_fraction", &ExpertBalance::dropped_fraction,
+              {"their share of all", "0 to 1"});
+    return table;
+  }();
+  return kTable;
 }
 
-std::string folding_json(const FoldStatistics& folding) {
-  JsonObject object(JsonObject::Layout::kOneLine);
-  object.add("ranks", std::to_string(folding.ranks));
-  object.add("classes", std::to_string(folding.classes));
-  object.add("factor", folding.factor());
-  if (!folding.why_not.empty()) {
-    object.add("why_not", json_quoted(folding.why_not));
-    return object.text();
-  }
-  object.add("roles", std::to_string(folding.roles));
-  object.add("variations", std::to_string(folding.variations));
-  object.add("places", std::to_string(folding.places()));
-  return object.text();
+// ---- simulator ----
+
+const ResultTable<FoldStatistics>& folding_results() {
+  static const ResultTable<FoldStatistics> kTable = [] {
+    const auto if_folded = [](const auto& count) {
+      return [count](const FoldStatistics& folding) {
+        return folding.why_not.empty() ? std::optional<std::size_t>(std::invoke(count, folding))
+                                       : std::nullopt;
+      };
+    };
+    ResultTable<FoldStatistics> table;
+    table.add("ranks", &FoldStatistics::ranks, {"of the plan"});
+    table.add("classes", &FoldStatistics::classes,
+              {"of ranks that do the same; so many were simulated"});
+    table.add("factor", &FoldStatistics::factor, {"ranks / classes"});
+    table.add("why_not",
+              [](const FoldStatistics& folding) {
+                return folding.why_not.empty() ? std::nullopt : std::optional(folding.why_not);
+              },
+              {"why every rank was simulated", "", "unless ranks were folded"});
+    table.add("roles", if_folded(&FoldStatistics::roles),
+              {"programs and stages", "", "where ranks were folded"});
+    table.add("variations", if_folded(&FoldStatistics::variations),
+              {"further classes by stragglers", "", "where ranks were folded"});
+    table.add("places", if_folded(&FoldStatistics::places),
+              {"further classes by places in the network", "", "where ranks were folded"});
+    return table;
+  }();
+  return kTable;
 }
 
-std::string simulator_json(const SimulatorStatistics& statistics) {
-  JsonObject object(JsonObject::Layout::kLines, 1);
-  object.add("ops", std::to_string(statistics.ops));
-  object.add("events", std::to_string(statistics.events));
-  object.add("rate_updates", std::to_string(statistics.rate_updates));
-  object.add("packet_hops", std::to_string(statistics.packet_hops));
-  if (statistics.folding.ranks > 0) object.add("folding", folding_json(statistics.folding));
-  object.add("wall_s", statistics.wall_s);
-  object.add("cpu_s", statistics.cpu_s);
-  object.add("peak_rss_bytes", std::to_string(statistics.peak_rss_bytes));
-  return object.text();
+// ---- the whole ----
+
+std::optional<std::vector<Duration>> step_interval(const StepReport& report) {
+  if (!report.step_time_s) return std::nullopt;
+  return std::vector{duration_from_seconds(report.step_time_s->low),
+                     duration_from_seconds(report.step_time_s->high)};
+}
+
+std::optional<Duration> step_median(const StepReport& report) {
+  if (!report.step_time_s || !report.step_time_s->median) return std::nullopt;
+  return duration_from_seconds(*report.step_time_s->median);
+}
+
+ByName<Bytes> bytes_by_axis(const StepReport& report) {
+  ByName<Bytes> bytes;
+  const FinishedRun& run = report.run;
+  for (std::size_t i = 0; i < run.graph.axes.size(); ++i) {
+    bytes.emplace_back(run.graph.axes[i], run.result.bytes_by_axis[i]);
+  }
+  return bytes;
+}
+
+// The path of a member of the metrics.
+template <class Member>
+auto metric(Member StepMetrics::*member) {
+  return [member](const StepReport& report) { return report.run.metrics.*member; };
+}
+
+void add_rates(ResultTable<StepReport>& table) {
+  table.add("tokens_per_s", metric(&StepMetrics::tokens_per_s),
+            {"global batch x sequence / step time", "1/s"});
+  table.add("tokens_per_s_per_chip", metric(&StepMetrics::tokens_per_s_per_chip),
+            {"tokens_per_s / chips", "1/s"});
+  table.add("model_flops_per_step", metric(&StepMetrics::model_flops),
+            {"FLOPs that the model needs, however it is computed", "FLOP"});
+  table.add("flops_convention",
+            [](const StepReport& report) { return name_of(report.run.metrics.convention); },
+            {"causal or full, as --attention-flops says"});
+  table.add("peak_flops_per_s_per_chip",
+            [](const StepReport& report) { return report.run.metrics.peak_per_chip.value(); },
+            {"dense peak of the plan's dtype", "FLOP/s"});
+  table.add("model_flops_utilization", metric(&StepMetrics::model_flops_utilization),
+            {"MFU: model FLOPs / (step time x chips x peak). Copies of tokens that a capacity "
+             "factor drops count as computed",
+             "0 to 1"});
+  table.add("hardware_flops_utilization", metric(&StepMetrics::hardware_flops_utilization),
+            {"HFU: the same with the FLOPs of every kernel that ran", "0 to 1"});
+}
+
+void add_what_ran(ResultTable<StepReport>& table) {
+  table.add("fidelity",
+            [](const StepReport& report) { return name_of(report.run.options.fidelity); },
+            {"flow, packet or latency-bandwidth"});
+  table.add("granularity",
+            [](const StepReport& report) { return name_of(report.run.options.granularity); },
+            {"pipelined or stepped"});
+  table.add("chips", metric(&StepMetrics::chips), {"chips that hold a rank"});
+  table.add("idle_chips",
+            [](const StepReport& report) {
+              auto names = names_of_idle_chips(report);
+              return names.empty() ? std::nullopt : std::optional(std::move(names));
+            },
+            {"names of the chips that hold no rank", "", "where there are some"});
+  table.list("published", published_results(), &StepReport::published,
+             {"published figures of this experiment beside simulated ones, in SI base units", "",
+              "where something was published, and no flag changes the experiment"});
+}
+
+void add_findings(ResultTable<StepReport>& table) {
+  table.object("breakdown_s", breakdown_results(), &StepReport::run,
+               {"the parts of the step, mean of all ranks; they add up to step_time_s", "s"});
+  table.object("kv_cache", cache_results(),
+               [](const StepReport& report) { return report.run.metrics.pass; },
+               {"what requests keep", "bytes", "of a pass"});
+  table.add("memory_bandwidth_utilization",
+            [](const StepReport& report) -> std::optional<double> {
+              const auto& pass = report.run.metrics.pass;
+              return pass ? pass->bandwidth_utilization : std::nullopt;
+            },
+            {"share of the chips' memory bandwidth that weights and cache take, read once",
+             "0 to 1", "of passes that generate, dense models"});
+  table.object("experts", balance_results(),
+               [](const StepReport& report) { return report.run.metrics.experts; },
+               {"load of experts", "", "with a skewed load or a capacity"});
+  table.add("placement",
+            [](const StepReport& report) -> std::optional<std::vector<std::string>> {
+              if (report.placement.empty()) return std::nullopt;
+              std::vector<std::string> texts;
+              for (const PlacementNote& note : report.placement) texts.push_back(note.text);
+              return texts;
+            },
+            {"sentences on the cost of the ranks' placement", "", "where there are some"});
+  table.object("faults", fault_results(),
+               [](const StepReport& report) {
+                 return report.faults.links.empty() ? nullptr : &report.faults;
+               },
+               {"what faults of the cluster do", "", "with faults"});
+  table.list(
+      "slow_ranks", slow_rank_results(),
+      [](const StepReport& report) {
+        return rank_spread(report.run.graph, report.run.result).slow;
+      },
+      {"ranks that compute at least 0.5 % longer than the mean of their stage, the three slowest",
+       "s", "where there are some"});
+  table.list("critical_path", path_results(),
+             [](const StepReport& report) { return report.run.result.critical_path; },
+             {"longest first; adds up to step_time_s", "s"});
+  table.object("memory", memory_results(), std::identity{},
+               {"of the rank that needs most, at its peak", "bytes"});
+  table.object("energy", energy_results(),
+               [](const StepReport& report) { return OrNull{report.energy}; },
+               {"of the chips alone; null where the chip doesn't say its power", "J, W"});
+  table.list("links", link_results(), busy_links, {"the ten busiest over the whole run"});
+  table.add("bytes_by_axis", bytes_by_axis,
+            {"what all ranks send in a step: an all-gather or reduce-scatter of N bytes in a group "
+             "of n sends (n - 1) N, an all-reduce 2 (n - 1) N, a message its size. A byte counts "
+             "once, however many links it crosses",
+             "bytes"});
 }
 
 }  // namespace
 
-std::string result_json(const StepReport& report, const std::vector<std::string>& what_if) {
-  const FinishedRun& run = report.run;
-  const StepMetrics& metrics = run.metrics;
-  const SimulationResult& result = run.result;
-  JsonObject object(JsonObject::Layout::kLines);
-  object.add("name", json_quoted(run.experiment.name));
-  object.add("step_time_s", metrics.step_time);
-  if (report.step_time_s) {
-    object.add("step_time_interval_s",
-               member_lines(std::array{fmt::format("{:.12f}", report.step_time_s->low),
-                                       fmt::format("{:.12f}", report.step_time_s->high)}));
-    if (const auto median = report.step_time_s->median) {
-      object.add("step_time_median_s", fmt::format("{:.12f}", *median));
-    }
-  }
-  object.add("steps", std::to_string(result.steps));
-  object.add("tokens_per_s", metrics.tokens_per_s);
-  object.add("tokens_per_s_per_chip", metrics.tokens_per_s_per_chip);
-  object.add("model_flops_per_step", metrics.model_flops);
-  object.add("flops_convention", json_quoted(name_of(metrics.convention)));
-  object.add("peak_flops_per_s_per_chip", metrics.peak_per_chip.value());
-  object.add("model_flops_utilization", metrics.model_flops_utilization);
-  object.add("hardware_flops_utilization", metrics.hardware_flops_utilization);
-  object.add("fidelity", json_quoted(name_of(run.options.fidelity)));
-  object.add("granularity", json_quoted(name_of(run.options.granularity)));
-  object.add("chips", std::to_string(metrics.chips));
-  if (const auto idle = idle_chips(run.graph, run.cluster); !idle.empty()) {
-    object.add("idle_chips", idle_chips_json(idle, run.cluster));
-  }
-  if (!report.published.empty()) object.add("published", published_json(report.published));
-  object.add("breakdown_s",
-             breakdown_json(result.breakdown, run.graph.axes, run.graph.host.has_value()));
-  if (metrics.pass) {
-    JsonObject cache(JsonObject::Layout::kOneLine);
-    cache.add("bytes_per_token", metrics.pass->cache_per_token);
-    cache.add("bytes", metrics.pass->cache);
-    object.add("kv_cache", cache.text());
-  }
-  if (metrics.pass && metrics.pass->bandwidth_utilization) {
-    object.add("memory_bandwidth_utilization", *metrics.pass->bandwidth_utilization);
-  }
-  if (metrics.experts) {
-    JsonObject experts(JsonObject::Layout::kOneLine);
-    experts.add("busiest_rank_over_mean", metrics.experts->busiest_over_mean);
-    experts.add("dropped_copies", fmt::format("{:.0f}", metrics.experts->dropped_copies));
-    experts.add("dropped_fraction", metrics.experts->dropped_fraction);
-    object.add("experts", experts.text());
-  }
-  if (!report.placement.empty()) {
-    std::vector<std::string> texts;
-    for (const PlacementNote& note : report.placement) texts.push_back(json_quoted(note.text));
-    object.add("placement", member_lines(texts));
-  }
-  if (!report.faults.links.empty()) object.add("faults", faults_json(report.faults));
-  if (const RankSpread spread = rank_spread(run.graph, result); !spread.slow.empty()) {
-    object.add("slow_ranks", slow_ranks_json(spread.slow));
-  }
-  object.add("critical_path", critical_path_json(result.critical_path));
-  object.add("memory", memory_json(report));
-  object.add("energy", energy_json(report.energy));
-  object.add("links", links_json(run));
-  JsonObject by_axis(JsonObject::Layout::kOneLine);
-  for (std::size_t i = 0; i < run.graph.axes.size(); ++i) {
-    by_axis.add(run.graph.axes[i], result.bytes_by_axis[i]);
-  }
-  object.add("bytes_by_axis", by_axis.text());
-  if (!report.experiment_json.empty()) object.add("experiment", report.experiment_json);
-  if (report.explanation) object.add("explain", explanation_json(*report.explanation));
-  for (const std::string& members : what_if) object.add_members(members);
-  object.add("simulator", simulator_json(result.statistics));
-  return object.text() + '\n';
+const ResultTable<StepReport>& step_results() {
+  static const ResultTable<StepReport> kTable = [] {
+    ResultTable<StepReport> table;
+    table.add("name", [](const StepReport& report) { return report.run.experiment.name; },
+              {"of the experiment; MODEL-CLUSTER if --model or --cluster replaced its own"});
+    table.add("step_time_s", metric(&StepMetrics::step_time), {"time of one step", "s"});
+    table.add("step_time_interval_s", step_interval,
+              {"[low, high]: where 8 of 10 measured runs in the same situation would lie", "s",
+               "where it is known"});
+    table.add("step_time_median_s", step_median,
+              {"what half of them would take less than", "s", "where it is known"});
+    table.add("steps", [](const StepReport& report) { return report.run.result.steps; },
+              {"steps simulated"});
+    add_rates(table);
+    add_what_ran(table);
+    add_findings(table);
+    table.add("experiment",
+              [](const StepReport& report) {
+                return report.experiment_json.empty()
+                           ? std::nullopt
+                           : std::optional(RawJson{report.experiment_json});
+              },
+              {"what was run, complete enough to run it again: stepsim run RESULT.json"});
+    table.object("explain", explanation_results(), &StepReport::explanation,
+                 {"the formulas of the books beside the run", "", "with --explain"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<SimulatorStatistics>& simulator_results() {
+  static const ResultTable<SimulatorStatistics> kTable = [] {
+    using Statistics = SimulatorStatistics;
+    ResultTable<Statistics> table;
+    table.add("ops", &Statistics::ops,
+              {"ops that ended, of the ranks that were simulated; with those of periods that only "
+               "repeat others"});
+    table.add("events", &Statistics::events,
+              {"events from the queue or the network that were simulated"});
+    table.add("rate_updates", &Statistics::rate_updates,
+              {"changes of a transfer's rate; 0 without contention"});
+    table.add("packet_hops", &Statistics::packet_hops, {"packets times links; 0 without packets"});
+    table.object(
+        "folding", folding_results(),
+        [](const Statistics& one) { return one.folding.ranks > 0 ? &one.folding : nullptr; },
+        {"ranks that do the same are simulated once", "", "where it was tried"});
+    table.add("wall_s", &Statistics::wall_s, {"wall clock of the simulation", "s"});
+    table.add("cpu_s", &Statistics::cpu_s, {"CPU clock of the process", "s"});
+    table.add("peak_rss_bytes", &Statistics::peak_rss_bytes,
+              {"peak memory of the process so far", "bytes"});
+    return table;
+  }();
+  return kTable;
+}
+
+std::string result_json(const StepReport& report) {
+  static const ResultTable<StepReport> kTable = [] {
+    ResultTable<StepReport> table;
+    table.include(step_results(), std::identity{});
+    table.object("simulator", simulator_results(),
+                 [](const StepReport& one) { return &one.run.result.statistics; },
+                 {"the simulation alone"});
+    return table;
+  }();
+  return kTable.json(report) + '\n';
 }
 
 }  // namespace stepsim

@@ -15,6 +15,7 @@
 #include "serving/serve.h"
 #include "serving/serving_metrics.h"
 #include "traces/files/output_file.h"
+#include "traces/results/result_table.h"
 
 namespace stepsim {
 
@@ -44,7 +45,13 @@ struct ServingOutcome {
 };
 
 std::string serving_report(const ServingOutcome& run, bool color);
-std::string serving_json(const ServingOutcome& run);
+
+bool has_objective(const ServiceObjective& objective);
+
+// Returns the sums over all replicas.
+HostTierTotals host_totals(const ServingResult& result);
+
+const ResultTable<ServingOutcome>& serving_results();
 
 // Columns: request, arrival_s, first_token_s, last_token_s, preemptions, longest_gap_s, queue_s,
 // prefill_s, preempted_s, transfer_s, decode_s, input_tokens, output_tokens, tenant, replica.

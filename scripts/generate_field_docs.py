@@ -111,6 +111,13 @@ says what follows from them.
 
 """
 
+RESULTS = """# Members of JSON
+
+What `--json` of each subcommand writes. `stepsim help results run` shows it in a terminal. `[]` is a list of objects, `.NAME` members that the run
+names, `{}` JSON that is described elsewhere. [json.md](json.md) says what the members of a run mean.
+
+"""
+
 # Page, and its parts: a head and the topic of `stepsim help` behind it.
 PAGES = {
     "plan-keys.md": [(PLAN, ["plan"])],
@@ -123,6 +130,7 @@ PAGES = {
     "failure-fields.md": [(FAILURES, ["failures"])],
     "library-fields.md": [(LIBRARY, ["library"])],
     "cluster-fields.md": [(CLUSTER, ["cluster"])],  # and each topology
+    "results.md": [(RESULTS, ["results"])],
 }
 
 
@@ -153,7 +161,7 @@ def table(markdown):
         # As mkdocs makes anchors of headings.
         anchor = re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", name).strip().lower())
         rows.append(f"| [`{name}`](#{anchor}) | {value.replace('|', chr(92) + '|')} | {sentence} |")
-    return "\n".join(["| | value | what it does |", "|---|---|---|", *rows]) + "\n\n"
+    return "\n".join(["| | value | what it does |", "|---|---|---|", *rows]) + "\n\n" if rows else ""
 
 
 def text_of(stepsim, parts):

@@ -22,6 +22,7 @@ PAGES = {
     "stepsim help engine": "engine-keys.md",
     "stepsim help requests": "engine-keys.md#keys-of-requests",
     "stepsim help failures": "failure-fields.md",
+    "stepsim help results": "results.md",
     "stepsim formula": "formulas.md",
     "stepsim validate": "validation.md",
     "stepsim catalog experiments": "catalog.md",
@@ -34,7 +35,7 @@ PIECES = re.compile(r"^```.*?^```$|^#.*?$|\[[^\]]*\]\([^)]*\)|`([^`\n]+)`", re.M
 def linked(text, subcommands, up):
     def replace(piece):
         command = piece[1]
-        target = PAGES.get(command)
+        target = PAGES.get(re.sub(r"(?<=help results) .*", "", command or ""))
         if command and command.removeprefix("stepsim help ") in subcommands:
             target = "commands.md#" + command.removeprefix("stepsim help ")
         return f"[`{command}`]({up}{target})" if target else piece[0]

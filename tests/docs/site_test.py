@@ -110,7 +110,8 @@ class SiteTest(unittest.TestCase):
 
     def test_links_of_written_pages_lead_to_files_of_the_checkout(self):
         for page in written_pages():
-            for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
+            text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+            for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
                 if "://" not in link:
                     self.assertTrue((page.parent / link).exists(), f"{page.name}: {link}")
 

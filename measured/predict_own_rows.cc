@@ -128,7 +128,7 @@ class RunRows {
     const ParallelPlan& plan = experiment.plan;
     if (options_.change_chip) options_.change_chip(loaded.experiment.cluster.chip);
     outcome.chip = experiment.cluster.chip.name;
-    outcome.ranks = static_cast<double>(plan.ranks());
+    outcome.ranks = static_cast<double>(plan.mesh.ranks());
     outcome.tokens =
         static_cast<double>(plan.batch.global_batch) * static_cast<double>(plan.batch.sequence);
     outcome.peak_flops = experiment.cluster.chip.peak_of(plan.precision.type).value();

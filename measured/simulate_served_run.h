@@ -27,7 +27,7 @@ class PlanTimes {
   explicit PlanTimes(const ServedPlan& plan);
 
   StepCost& cost() { return cost_; }
-  std::int64_t chips() const { return experiment_.plan.ranks(); }
+  std::int64_t chips() const { return experiment_.plan.mesh.ranks(); }
   const ChipSpec& chip() const { return experiment_.cluster.chip; }
   // Makes the options those of all data-parallel ranks, with as many blocks as fit in the engine's
   // share of the memory, or in nearly all of it where none fits in its share. Throws ConfigError if

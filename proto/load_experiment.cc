@@ -204,7 +204,7 @@ void apply(const Override& change, file::Experiment& message, ProblemList& probl
 Places places_for(const ParallelPlan& plan) {
   constexpr std::int64_t kMostRanks = 1 << 20;
   Places places;
-  const std::int64_t ranks = std::min(plan.ranks(), kMostRanks);
+  const std::int64_t ranks = std::min(plan.mesh.ranks(), kMostRanks);
   for (std::int64_t chip = 0; chip < ranks; ++chip) {
     places.chips.emplace_back(static_cast<std::uint32_t>(chip));
   }
@@ -222,7 +222,7 @@ std::vector<Problem> check_loaded(const Experiment& experiment, bool has_model,
   const Places places = built ? built->places : places_for(plan);
   std::vector<Problem> problems = with_groups(has_model ? check(plan, experiment.model, places)
                                                         : check_without_model(plan, places));
-  for (Problem& problem : under("variation", check(experiment.variation, plan.ranks()))) {
+  for (Problem& problem : under("variation", check(experiment.variation, plan.mesh.ranks()))) {
     problems.push_back(std::move(problem));
   }
   return problems;
@@ -312,7 +312,7 @@ void balance(const std::optional<BuiltTopology>& built, Experiment& experiment,
 // Chooses dispatch=auto where the plan doesn't say how tokens travel and its software would.
 void choose_dispatch(const Places& places, Experiment& experiment) {
   ParallelPlan& plan = experiment.plan;
-  if (!chooses_dispatch_by_pass(plan, experiment.cluster.library)) return;
+  if (!plan.is_inference() || !has_quick_dispatch(plan.mesh, experiment.cluster.library)) return;
   plan.experts.dispatch = Dispatch::kAuto;
   if (!check(experiment.model).empty() || !check(experiment, places).empty()) {
     plan.experts.dispatch = Dispatch::kAllToAll;

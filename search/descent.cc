@@ -42,7 +42,7 @@ std::optional<RatedPlan> Descent::rated(std::uint64_t number) {
     return std::nullopt;
   }
   RatedPlan plan{.number = number,
-                 .chips = made.plan->ranks(),
+                 .chips = made.plan->mesh.ranks(),
                  .microbatches = made.plan->microbatches(),
                  .memory = bench_.memory(*made.plan),
                  .usable = bench_.usable(*made.plan, options_)};

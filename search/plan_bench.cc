@@ -52,7 +52,7 @@ ParallelPlan PlanBench::plan(std::uint64_t number) {
 ParallelPlan PlanBench::settled(ParallelPlan plan) {
   if (!plan.pipeline.balanced || plan.mesh.pp < 1)
     return balanced(std::move(plan), place_.base.model);
-  const PipelineKey key{plan.mesh.pp, chunks_of(plan), placement_of(plan)};
+  const PipelineKey key{plan.mesh.pp, chunks_of(plan.pipeline), placement_of(plan.pipeline)};
   {
     const std::scoped_lock lock(mutex_);
     if (const auto known = layouts_.find(key); known != layouts_.end()) {
@@ -120,7 +120,8 @@ SimulatedPlan PlanBench::simulated(const ParallelPlan& plan, const SearchOptions
 std::optional<Interval> PlanBench::interval(PredictedMetric metric, const ParallelPlan& plan,
                                             double predicted, const SearchOptions& options) const {
   if (plan.is_inference()) return std::nullopt;
-  const Situation situation = situation_of(place_.base, plan, chips_per_node(place_.places));
+  const Situation situation = situation_of(place_.base, plan.mesh.ranks(), plan.precision.type,
+                                           chips_per_node(place_.places));
   return interval_of(options.intervals, metric, situation, predicted);
 }
 
@@ -143,7 +144,7 @@ Duration PlanBench::least_step() const {
 PlanBench::HardwareKey PlanBench::key_of(const ParallelPlan& plan) const {
   const std::optional<PowerLimit>& power = place_.base.cluster.chip.power;
   const bool differ = power && power->energy_spread > 0;
-  return {plan.offloads(), plan.kernels.sm_margin, differ ? plan.ranks() : 0};
+  return {plan.offload.any(), plan.kernels.sm_margin, differ ? plan.mesh.ranks() : 0};
 }
 
 PlanBench::Hardware& PlanBench::hardware(const ParallelPlan& plan) {

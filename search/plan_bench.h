@@ -37,7 +37,6 @@ class PlanBench {
 
   // Bounds (plan_bounds.h).
   Bytes memory(const ParallelPlan& plan) { return hardware(plan).bounds->memory(plan); }
-  Duration quick(const ParallelPlan& plan) { return hardware(plan).bounds->quick(plan); }
   PlanBounds::Quick memory_and_quick(const ParallelPlan& plan) {
     return hardware(plan).bounds->memory_and_quick(plan);
   }

@@ -294,7 +294,7 @@ std::vector<PlanMoves> moves_of(const ParallelPlan& plan, const ModelSpec& model
     if (plan.mesh.pp > 1) add("scatter_messages", truths);
   }
   if (plan.mesh.cp > 1) add("cp_mode", {"zigzag_ring", "all_gather", "ulysses"});
-  if (plan.replicas() > 1) {
+  if (plan.mesh.replicas() > 1) {
     add("overlap_gradients", truths);
     add("overlap_parameters", truths);
     if (plan.state.zero == 3) {

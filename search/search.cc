@@ -198,7 +198,7 @@ class Search {
     const PlanBounds::Quick bounds = bench.memory_and_quick(look.plan);
     look.candidate = {.place = place,
                       .number = look.number,
-                      .chips = look.plan.ranks(),
+                      .chips = look.plan.mesh.ranks(),
                       .memory = bounds.memory,
                       .usable = bench.usable(look.plan, options_),
                       .step = bounds.step};
@@ -978,8 +978,9 @@ PlanVerdict judge_plan(const SearchPlace& place, const ParallelPlan& plan,
   PlanBench bench(place);
   PlanVerdict verdict{.problems = bench.problems_of(plan)};
   if (!verdict.problems.empty()) return verdict;
-  verdict.memory_bound = bench.memory(plan);
-  verdict.step_bound = std::max(bench.quick(plan), bench.close(plan));
+  const PlanBounds::Quick quick = bench.memory_and_quick(plan);
+  verdict.memory_bound = quick.memory;
+  verdict.step_bound = std::max(quick.step, bench.close(plan));
   verdict.found = bench.simulated(plan, options).plan;
   return verdict;
 }

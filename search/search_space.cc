@@ -145,7 +145,7 @@ PlanOrReason SearchSpace::draft(std::uint64_t number, const ParallelPlan& base,
   plan = with_recompute_habits(std::move(plan), model);
   if (derives_dp_) {
     const std::int64_t others = plan.mesh.tp * plan.mesh.cp * plan.mesh.pp;
-    const std::int64_t left = chips - plan.pass_experts.chips;
+    const std::int64_t left = chips - plan.mesh.expert_chips;
     if (others < 1 || left < 1 || left % others != 0) {
       return refuse("chips",
                     "tp x cp x pp = " + std::to_string(others) + " does not divide the " +
@@ -167,7 +167,7 @@ PlanOrReason SearchSpace::draft(std::uint64_t number, const ParallelPlan& base,
     if (dimension.key == "layout" && (divides || plan.mesh.pp == 1)) {
       return same({"pp", "schedule", "chunks", dimension.key});
     }
-    if (dimension.key == "zero" && plan.replicas() == 1) {
+    if (dimension.key == "zero" && plan.mesh.replicas() == 1) {
       return same({"tp", "cp", "dp", "pp", dimension.key});
     }
   }

@@ -145,6 +145,8 @@ MAY_INCLUDE["cli"] = MAY_INCLUDE["cli"] + [f"cli/{folder}" for folder in FOLDERS
 MAY_INCLUDE["bindings"] = MAY_INCLUDE["cli"] + ["cli"]
 # Data types that a room may include beyond the table, each a decision: docs/decisions.md.
 FILES = {
+    "books/formulas": ["catalog/catalog_data.h"],
+    "proto/catalog": ["catalog/catalog_data.h"],
     "sim/run/books": ["sim/run/simulation_options.h", "sim/run/simulation_result.h"],
     "sim/run/collectives": ["sim/run/simulation_options.h"],
     "sim/run/folding": ["sim/run/simulation_options.h", "sim/run/simulation_result.h"],

@@ -436,7 +436,7 @@ void join_experts(const ModelSpec& model, const Shard& shard, const RequestBatch
                                     .hidden = experts.latent > 0 ? experts.latent : model.hidden,
                                     .inter = experts.intermediate / shard.experts.tensor,
                                     .gated = model.mlp.gated,
-                                    .spread = shard.pass_experts.spread})};
+                                    .spread = shard.expert_spread})};
   *first = std::move(joined);
   block.ops.erase(first + 1, end);
   for (LayerOp& op : block.ops) {

@@ -4,8 +4,8 @@
 //
 // A formula is data. stepsim evaluates the expression itself (books/formulas/expression.h), so
 // `stepsim formula E7` shows exactly what it computes. To add a formula, add a row to the file of
-// its group: formula_groups.h names the files. The table test evaluates the example of every row
-// and solves it back.
+// its group in catalog/formulas (formula_files.cc reads them). The table test evaluates the example
+// of every row and solves it back.
 //
 // Values are in base units: bytes, seconds, bytes/s, FLOP, FLOP/s. Counts are plain numbers.
 // Nothing in this folder simulates; of the simulator it includes sim/base only.

@@ -11,7 +11,6 @@
 #include <system_error>
 #include <utility>
 
-#include "books/formulas/formula_groups.h"
 #include "sim/base/field_text.h"
 #include "sim/base/quantity_text.h"
 
@@ -246,63 +245,6 @@ double rounded(Difference& difference, double root) {
 }
 
 }  // namespace
-
-const std::vector<Formula>& formulas() {
-  static const std::vector<Formula> kTable = [] {
-    std::vector<Formula> all;
-    for (const auto& group :
-         {roofline_formulas, mesh_collective_formulas, tree_collective_formulas,
-          transformer_formulas, parallelism_formulas, sharded_state_formulas, pipeline_formulas,
-          activation_formulas, inference_formulas, hardware_formulas, failing_run_formulas}) {
-      std::vector<Formula> rows = group();
-      std::move(rows.begin(), rows.end(), std::back_inserter(all));
-    }
-    return all;
-  }();
-  return kTable;
-}
-
-std::string_view name_of_group(char group) {
-  constexpr std::array<std::string_view, 11> kNames = {
-      "Roofline of a chip",
-      "Collectives on TPU meshes",
-      "Collectives of GPUs",
-      "FLOPs, parameters and memory of transformers",
-      "Parallelism against the roofline",
-      "ZeRO and FSDP",
-      "Pipelines and bubbles",
-      "Kept activations and recomputation",
-      "Inference",
-      "Sums over a machine",
-      "Runs with failures"};
-  const auto index = static_cast<std::size_t>(group - 'A');
-  return index < kNames.size() ? kNames[index] : "";
-}
-
-std::span<const NoFormula> no_formulas() {
-  static constexpr NoFormula kRows[] = {
-      {"A17",
-       "a measurement: all-reduce on 8 H100 reaches 370 of 450 GB/s at 10 GB, 150 GB/s at 58 MB; a "
-       "B200 matmul of 8.6 us takes 10 to 12"},
-      {"B17",
-       "a rule: the backward of an all-gather is a reduce-scatter, and the other way round; both "
-       "cost the same (B1)"},
-      {"B18",
-       "a rule of the hardware: v5e and v6e wrap on an axis of 16, v4 and v5p on every axis of a "
-       "slice of whole 4x4x4 cubes. `stepsim topology` applies it. It decides between B1 and B3"},
-      {"C25",
-       "a measurement: NCCL needs more than 1 GB to pass 350 GB/s; TPUs reach their peak at much "
-       "smaller sizes"},
-      {"G7",
-       "a remark: DeepSeek-V3's schedule is free of bubbles only where the all-to-alls of its "
-       "experts are hidden too"},
-      {"I14",
-       "meaningless: 2 P / (N W) as the time of weights over ICI; in decode weights don't cross "
-       "ICI, "
-       "activations do (I4.ici)"},
-  };
-  return kRows;
-}
 
 const Formula* find_formula(std::string_view id) {
   for (const Formula& formula : formulas()) {

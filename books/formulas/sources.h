@@ -2,7 +2,9 @@
 
 #pragma once
 
+#include <array>
 #include <string_view>
+#include <utility>
 
 namespace stepsim {
 
@@ -39,5 +41,24 @@ inline constexpr std::string_view kYoung =
     "Young, A first order approximation to the optimum checkpoint interval (CACM 1974)";
 inline constexpr std::string_view kErlang =
     "Erlang (1917): birth and death of broken nodes, as many repairs at once as there are";
+
+// The names by which files of catalog/formulas refer to them: source = "@lecture8".
+inline constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kDocuments{
+    {{"book_training", kBookTraining},
+     {"book_roofline", kBookRoofline},
+     {"book_tpus", kBookTpus},
+     {"book_sharding", kBookSharding},
+     {"book_transformers", kBookTransformers},
+     {"book_applied_training", kBookAppliedTraining},
+     {"book_inference", kBookInference},
+     {"book_applied_inference", kBookAppliedInference},
+     {"book_gpus", kBookGpus},
+     {"lecture7", kLecture7},
+     {"lecture8", kLecture8},
+     {"lectures7_8", kLectures78},
+     {"korthikanti", kKorthikanti},
+     {"daly", kDaly},
+     {"young", kYoung},
+     {"erlang", kErlang}}};
 
 }  // namespace stepsim

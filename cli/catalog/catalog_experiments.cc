@@ -45,7 +45,7 @@ double work_of(const ShownExperiment& shown) {
   const double blocks_of_a_rank = number(experiment.model.layers) / number(plan.mesh.pp);
   const double microbatches =
       number(plan.batch.global_batch) / number(plan.batch.microbatch_size * plan.mesh.dp);
-  return number(plan.ranks()) * microbatches * blocks_of_a_rank;
+  return number(plan.mesh.ranks()) * microbatches * blocks_of_a_rank;
 }
 
 // Returns all experiments, the quickest first.
@@ -67,7 +67,7 @@ std::vector<ShownExperiment> catalog_experiments() {
 
 bool is_simulated(const ShownExperiment& shown, const CatalogExperimentsOptions& options) {
   if (shown.publication.figures.empty()) return false;
-  return !options.most_chips || shown.experiment.plan.ranks() <= *options.most_chips;
+  return !options.most_chips || shown.experiment.plan.mesh.ranks() <= *options.most_chips;
 }
 
 double served_value(PublishedMetric metric, const Json& result) {

@@ -85,7 +85,7 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   const Experiment& experiment = request.experiment;
   Progress progress;
   const bool draws = !options.html.empty() || !options.timeline_plot.empty();
-  const std::int64_t ranks = experiment.plan.ranks();
+  const std::int64_t ranks = experiment.plan.mesh.ranks();
   if (ranks >= kManyRanks) progress.announce(fmt::format("building the ops of {} ranks", ranks));
   if (exported.asked) prepare_export(experiment, request.record, exported);
   const Cluster cluster = cluster_for_steps(experiment, std::move(request.topology));

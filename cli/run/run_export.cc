@@ -67,10 +67,10 @@ void prepare_export(const Experiment& experiment, const ExperimentRecord& record
     result.settings = settings_for(asked, experiment, record);
   }
   if (asked.kind != "chakra") return;
-  if (experiment.plan.ranks() > kMostExportedRanks) {
+  if (experiment.plan.mesh.ranks() > kMostExportedRanks) {
     throw ConfigError(
         {Problem{"--export", fmt::format("writes a file a rank, at most {}; there are {}",
-                                         kMostExportedRanks, experiment.plan.ranks())}});
+                                         kMostExportedRanks, experiment.plan.mesh.ranks())}});
   }
   make_folder(asked.path);
 }

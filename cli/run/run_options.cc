@@ -296,7 +296,7 @@ RunRequest read_run_request(const std::vector<std::string>& arguments) {
     request.record = std::move(loaded.record);
     request.publication = std::move(loaded.publication);
     options.simulation = std::move(loaded.simulation);
-    ranks = static_cast<std::uint32_t>(request.experiment.plan.ranks());
+    ranks = static_cast<std::uint32_t>(request.experiment.plan.mesh.ranks());
   } catch (const ConfigError& error) {
     of_experiment = error.problems();
   }

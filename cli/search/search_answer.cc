@@ -37,7 +37,7 @@ bool is_better(const FoundPlan& refined, const FoundPlan* other, const SearchReq
 // The value of a key as in files; "" if it is not set.
 std::string value_of_key(const ParallelPlan& plan, std::string_view key) {
   const AnyField* const field = find_key(key);
-  if (key == "chunks") return std::to_string(chunks_of(plan));
+  if (key == "chunks") return std::to_string(chunks_of(plan.pipeline));
   return field->write(&plan).value_or("");
 }
 

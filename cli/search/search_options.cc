@@ -275,7 +275,7 @@ std::optional<ParallelPlan> read_why(const CommandLine& line, const SearchPlace&
   if (problems.size() > before) return std::nullopt;
   const auto chips = static_cast<std::int64_t>(place.places.chips.size());
   const std::int64_t others = plan.mesh.tp * plan.mesh.cp * plan.mesh.pp;
-  const std::int64_t left = chips - plan.pass_experts.chips;
+  const std::int64_t left = chips - plan.mesh.expert_chips;
   if (!has_dp && others >= 1 && left >= 1 && left % others == 0) plan.mesh.dp = left / others;
   complete_inference(place.base.model, plan);
   return balanced(plan, place.base.model);

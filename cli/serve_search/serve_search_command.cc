@@ -203,7 +203,7 @@ std::string report_of(const Answer& answer) {
   if (result.smallest) {
     const ServedLayout& smallest = answer.layouts[*result.smallest];
     text += fmt::format("\nThe fewest chips that hold the model and a cache: {} ({})\n",
-                        smallest.experiment.plan.ranks(), smallest.plan);
+                        smallest.experiment.plan.mesh.ranks(), smallest.plan);
   }
   if (!result.unusable.empty() || !answer.refused.empty()) text += "\nNot served\n";
   for (const UnusableLayout& layout : result.unusable) {
@@ -241,8 +241,9 @@ std::string json_of(const Answer& answer) {
     text += (text.back() == '[' ? "\n    " : ",\n    ") + point_json(answer, point);
   }
   text += "\n  ],\n  \"fewest_chips\": ";
-  text += result.smallest ? std::to_string(answer.layouts[*result.smallest].experiment.plan.ranks())
-                          : "null";
+  text += result.smallest
+              ? std::to_string(answer.layouts[*result.smallest].experiment.plan.mesh.ranks())
+              : "null";
   text += ",\n  \"not_served\": [";
   for (const UnusableLayout& layout : result.unusable) {
     text +=

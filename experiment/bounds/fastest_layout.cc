@@ -45,7 +45,7 @@ class LayoutSearch {
     const std::vector<std::int64_t> even = whole_.pipeline.layout;
     const std::vector<std::int64_t> balanced = balanced_layout(whole_, experiment_.model);
     if (!is_legal(whole_)) return balanced;
-    if (whole_.splits_ffn() || whole_.mesh.pp == 1) return even;
+    if (whole_.mesh.splits_ffn() || whole_.mesh.pp == 1) return even;
     const Bytes capacity(static_cast<std::int64_t>(
         kRoomOfLayout * static_cast<double>(cluster_.chip.memory_capacity.value())));
     most_memory_ = std::max(bounds_.memory(whole_), capacity);
@@ -84,8 +84,8 @@ class LayoutSearch {
   // Returns the stages of the rank with the most FLOPs, and the last one.
   std::vector<std::size_t> donors(const std::vector<std::int64_t>& layers) const {
     PipelineSchedule shape{.microbatches = 1,
-                           .chunks = static_cast<std::int32_t>(chunks_of(whole_)),
-                           .placement = placement_of(whole_)};
+                           .chunks = static_cast<std::int32_t>(chunks_of(whole_.pipeline)),
+                           .placement = placement_of(whole_.pipeline)};
     shape.ranks.resize(static_cast<std::size_t>(whole_.mesh.pp));
     std::vector<double> of_rank(shape.ranks.size(), 0);
     std::vector<std::size_t> rank_of_stage;

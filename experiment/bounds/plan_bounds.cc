@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "experiment/bounds/step_bound.h"
 #include "experiment/pass_dispatch.h"
 #include "schedules/lowering/stages/optimizer.h"
 #include "schedules/lowering/stages/stage.h"
@@ -43,15 +42,14 @@ std::string share_key(ParallelPlan plan, bool has_matrix) {
   return key;
 }
 
-std::string mesh_key(const ParallelPlan& plan) {
+std::string mesh_key(const Ranks& mesh) {
   std::string key;
   for (const std::int64_t size :
-       {plan.mesh.tp, plan.mesh.cp, plan.mesh.dp, plan.mesh.pp, plan.mesh.ep, plan.mesh.etp,
-        plan.mesh.chips_per_domain.value_or(0)}) {
+       {mesh.tp, mesh.cp, mesh.dp, mesh.pp, mesh.ep, mesh.etp, mesh.chips_per_domain.value_or(0)}) {
     key += std::to_string(size) + ",";
   }
-  for (const PlanAxis axis : plan.mesh.order) key += std::string(name_of(axis)) + "-";
-  for (const AxisMapping& mapping : plan.mesh.map) {
+  for (const PlanAxis axis : mesh.order) key += std::string(name_of(axis)) + "-";
+  for (const AxisMapping& mapping : mesh.map) {
     key += std::string(name_of(mapping.axis)) + ":";
     for (const std::string& level : mapping.levels) key += level + "+";
   }
@@ -59,9 +57,9 @@ std::string mesh_key(const ParallelPlan& plan) {
 }
 
 std::string order_key(const ParallelPlan& plan) {
-  std::string key(schedule_text(plan));
+  std::string key(schedule_text(plan.pipeline));
   for (const std::int64_t number :
-       {plan.mesh.pp, plan.microbatches(), chunks_of(plan),
+       {plan.mesh.pp, plan.microbatches(), chunks_of(plan.pipeline),
         plan.pipeline.microbatch_group.value_or(0), plan.pipeline.memory_limit.value_or(0),
         std::int64_t{plan.overlap.expert_parallel}}) {
     key += "," + std::to_string(number);
@@ -84,11 +82,11 @@ std::shared_ptr<Value> remembered(std::mutex& mutex,
 }
 
 // Returns the rank of a pipeline rank's column.
-std::uint32_t rank_in_column(const ParallelPlan& plan, std::int64_t pipeline_rank) {
+std::uint32_t rank_in_column(const Ranks& mesh, std::int64_t pipeline_rank) {
   std::int64_t stride = 1;
-  for (const PlanAxis axis : plan.mesh.order) {
+  for (const PlanAxis axis : mesh.order) {
     if (axis == PlanAxis::kPipeline) break;
-    stride *= plan.size_of(axis);
+    stride *= mesh.size_of(axis);
   }
   return static_cast<std::uint32_t>(pipeline_rank * stride);
 }
@@ -100,11 +98,6 @@ std::vector<std::uint32_t> chips_of_group(const Communicator& partition, std::ui
     members.push_back(chips[member.index()]);
   }
   return members;
-}
-
-bool moves_state(const ParallelPlan& plan) {
-  return plan.replicas() > 1 && !plan.state.shard &&
-         placement_of(plan) != Placement::kBidirectional;
 }
 
 // The pass over all layers of a chunk. `held`: bytes that FSDP and zero 2 hold besides while a
@@ -153,8 +146,7 @@ std::vector<Duration> behind_ops(const Program& program, const std::vector<Durat
 // zero 2 begins with a new bucket. Of larger buckets it is not known what they take, as a library
 // may move more in less time.
 bool moves_alone(const std::vector<StageUnit>& units, std::size_t number, bool experts,
-                 const ParallelPlan& plan) {
-  const std::int64_t bucket = plan.bucket_parameters();
+                 std::int64_t bucket, int zero) {
   const StageUnit& unit = units[number];
   const auto fills = [&](const StageUnit& one) {
     return one.layer->parameters_of(experts) >= bucket && !one.waits_for_chunks;
@@ -164,22 +156,22 @@ bool moves_alone(const std::vector<StageUnit>& units, std::size_t number, bool e
   for (std::size_t i = number + 1; i < units.size(); ++i) {
     if (units[i].layer->parameters_of(experts) == 0) continue;
     if (!fills(units[i])) return false;
-    if (plan.state.zero == 2) continue;
+    if (zero == 2) continue;
     return units[i].layer->has_weight_part() == unit.layer->has_weight_part();
   }
-  return plan.state.zero == 2;
+  return zero == 2;
 }
 
 }  // namespace
 
 std::shared_ptr<PlanBounds::Shares> PlanBounds::shares_of(const ParallelPlan& plan) {
-  const bool has_matrix = routes_by_matrix(model_, plan);
+  const bool has_matrix = routes_by_matrix(model_, plan.mesh, plan.experts);
   return remembered(mutex_, shares_, share_key(plan, has_matrix), [&] {
     ParallelPlan lowered = plan;
     lowered.experts.dispatch = dispatch_of_pass(plan, cluster_.library, cluster_.places);
     ExpertExchange exchange;
-    if (routes_by_matrix(model_, lowered)) {
-      exchange = expert_exchange(model_, lowered,
+    if (routes_by_matrix(model_, lowered.mesh, lowered.experts)) {
+      exchange = expert_exchange(model_, lowered.mesh, lowered.experts,
                                  token_routing(part_of_model(model_, shard_of(lowered, {}))),
                                  cluster_.places);
     }
@@ -188,15 +180,17 @@ std::shared_ptr<PlanBounds::Shares> PlanBounds::shares_of(const ParallelPlan& pl
   });
 }
 
-std::shared_ptr<const PlanBounds::Column> PlanBounds::column_of(const ParallelPlan& plan) {
-  return remembered(mutex_, columns_, mesh_key(plan), [&]() -> std::shared_ptr<const Column> {
+std::shared_ptr<const PlanBounds::Column> PlanBounds::column_of(const Ranks& mesh,
+                                                                bool divides_width) {
+  const std::string key = mesh_key(mesh) + (divides_width ? " width" : "");
+  return remembered(mutex_, columns_, key, [&]() -> std::shared_ptr<const Column> {
     const auto column = std::make_shared<Column>();
-    column->lanes.resize(static_cast<std::size_t>(plan.mesh.pp));
-    const std::vector<std::uint32_t> chips = place_ranks(plan, cluster_.places);
+    column->lanes.resize(static_cast<std::size_t>(mesh.pp));
+    const std::vector<std::uint32_t> chips = place_ranks(mesh, cluster_.places);
     const auto each = [&](const Communicator& partition, const auto& take) {
-      for (std::int64_t rank = 0; rank < plan.mesh.pp; ++rank) {
+      for (std::int64_t rank = 0; rank < mesh.pp; ++rank) {
         take(static_cast<std::size_t>(rank),
-             times_.number_of(chips_of_group(partition, rank_in_column(plan, rank), chips)));
+             times_.number_of(chips_of_group(partition, rank_in_column(mesh, rank), chips)));
       }
     };
     const auto lane = [&](const Communicator& partition, std::initializer_list<Lane> lanes) {
@@ -204,22 +198,22 @@ std::shared_ptr<const PlanBounds::Column> PlanBounds::column_of(const ParallelPl
         for (const Lane of : lanes) column->lanes[rank][static_cast<std::size_t>(of)] = group;
       });
     };
-    if (plan.mesh.tp > 1 && !plan.divides_width()) {
-      lane(partition(plan, "tp", Axis::kTensor, {PlanAxis::kTensor}), {Lane::kTensor});
+    if (mesh.tp > 1 && !divides_width) {
+      lane(partition(mesh, "tp", Axis::kTensor, {PlanAxis::kTensor}), {Lane::kTensor});
     }
-    if (plan.mesh.cp > 1) {
-      lane(partition(plan, "cp", Axis::kContext, {PlanAxis::kContext}), {Lane::kContext});
+    if (mesh.cp > 1) {
+      lane(partition(mesh, "cp", Axis::kContext, {PlanAxis::kContext}), {Lane::kContext});
     }
-    if (plan.mesh.ep > 1) {
-      lane(expert_partition(plan, "ep", Axis::kExpert, {ExpertAxis::kExpert}), {Lane::kExperts});
+    if (mesh.ep > 1) {
+      lane(expert_partition(mesh, "ep", Axis::kExpert, {ExpertAxis::kExpert}), {Lane::kExperts});
     }
-    if (plan.mesh.etp > 1) {
-      lane(expert_partition(plan, "etp", Axis::kExpert, {ExpertAxis::kExpertTensor}),
+    if (mesh.etp > 1) {
+      lane(expert_partition(mesh, "etp", Axis::kExpert, {ExpertAxis::kExpertTensor}),
            {Lane::kExpertTensor});
     }
-    each(partition(plan, "dp", Axis::kData, {PlanAxis::kContext, PlanAxis::kData}),
+    each(partition(mesh, "dp", Axis::kData, {PlanAxis::kContext, PlanAxis::kData}),
          [&](std::size_t, GroupNumber group) { column->replicas.push_back(group); });
-    each(expert_partition(plan, "edp", Axis::kData, {ExpertAxis::kExpertData}),
+    each(expert_partition(mesh, "edp", Axis::kData, {ExpertAxis::kExpertData}),
          [&](std::size_t, GroupNumber group) { column->expert_replicas.push_back(group); });
     return column;
   });
@@ -244,10 +238,10 @@ const LoneTimes::Lone& PlanBounds::replica_traffic(CollectiveOp op, std::int64_t
 RankCost PlanBounds::rank_cost(const ParallelPlan& plan, const PipelineSchedule& shape,
                                Shares& shares, const Column* column, std::int32_t rank,
                                bool replicas) {
-  const std::int64_t copies = placement_of(plan) == Placement::kBidirectional ? 2 : 1;
+  const std::int64_t copies = placement_of(plan.pipeline) == Placement::kBidirectional ? 2 : 1;
   PlanCommunicators communicators;
   communicators.dense.shards = plan.sharded_over() * copies;
-  communicators.experts.shards = model_.experts.routed > 0 ? plan.edp() * copies : 1;
+  communicators.experts.shards = model_.experts.routed > 0 ? plan.mesh.edp() * copies : 1;
   communicators.upper_dense.shards = communicators.dense.shards;
   communicators.upper_experts.shards = communicators.experts.shards;
   OpGraph graph;
@@ -305,7 +299,8 @@ RankCost PlanBounds::rank_cost(const ParallelPlan& plan, const PipelineSchedule&
     chunk_cost.input = pass(PassPart::kInputGradients);
     chunk_cost.weight = pass(PassPart::kWeightGradients);
   }
-  if (replicas && column != nullptr && moves_state(plan)) add_state(stage, *column, cost);
+  const bool moves_state = plan.mesh.replicas() > 1 && !plan.state.shard && copies == 1;
+  if (replicas && column != nullptr && moves_state) add_state(stage, *column, cost);
   const MemoryBytes resident = std::move(stage.builder).build().resident;
   for (const Bytes bytes : resident) cost.resident += bytes.value();
   return cost;
@@ -327,7 +322,7 @@ double PlanBounds::slowdown_of(double units) const {
 
 // The traffic of the state that replicas divide.
 void PlanBounds::add_state(const Stage& stage, const Column& column, RankCost& cost) {
-  const ParallelPlan& plan = stage.plan;
+  const int zero = stage.plan.state.zero;
   std::optional<double> least_units;  // of collectives of FSDP
   for (std::size_t i = 0; i < stage.chunks.size(); ++i) {
     const std::vector<StageUnit>& units = stage.chunks[i].units;
@@ -348,24 +343,23 @@ void PlanBounds::add_state(const Stage& stage, const Column& column, RankCost& c
         };
         ChunkCost& chunk = cost.chunks[i];
         const auto at = static_cast<std::size_t>(experts);
-        if (plan.state.zero == 3) {
-          if (plan.state.reshard_after_forward) {
+        if (zero == 3) {
+          if (stage.plan.state.reshard_after_forward) {
             chunk.gathers[at] += time(CollectiveOp::kAllGather, unit.gathered(experts),
-                                      plan.weights(), 1, chunk.gather_loads);
+                                      stage.plan.weights(), 1, chunk.gather_loads);
           }
           chunk.reductions[at] += time(CollectiveOp::kReduceScatter, unit.reduced(experts),
                                        stage.gradient_type(), 1, cost.loads_of_microbatch);
           continue;
         }
-        if (!moves_alone(units, number, experts, plan)) continue;
+        if (!moves_alone(units, number, experts, stage.plan.bucket_parameters(), zero)) continue;
         const std::int64_t parameters = unit.layer->parameters_of(experts);
-        chunk.reductions[at] +=
-            time(plan.state.zero >= 1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
-                 parameters, stage.gradient_type(), 1,
-                 plan.state.zero == 2 ? cost.loads_of_microbatch : cost.loads_of_step);
-        if (plan.state.zero == 0) continue;
+        chunk.reductions[at] += time(
+            zero >= 1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce, parameters,
+            stage.gradient_type(), 1, zero == 2 ? cost.loads_of_microbatch : cost.loads_of_step);
+        if (zero == 0) continue;
         chunk.parameter_gathers[at] +=
-            time(CollectiveOp::kAllGather, parameters, plan.weights(), 1, cost.loads_of_step);
+            time(CollectiveOp::kAllGather, parameters, stage.plan.weights(), 1, cost.loads_of_step);
       }
     }
   }
@@ -373,51 +367,44 @@ void PlanBounds::add_state(const Stage& stage, const Column& column, RankCost& c
     add_loads(chunk.gather_loads, kVisits, cost.loads_of_microbatch);
   }
   // Others move in buckets of several layers, whose collectives are others.
-  if (plan.state.zero == 3) cost.slowdown = slowdown_of(least_units.value_or(0));
+  if (zero == 3) cost.slowdown = slowdown_of(least_units.value_or(0));
 }
 
-std::vector<RankCost> PlanBounds::ranks_of(const ParallelPlan& plan, Depth depth) {
+PlanCosts PlanBounds::costs_of(const ParallelPlan& plan, Depth depth) {
   const std::shared_ptr<Shares> shares = shares_of(plan);
-  const std::shared_ptr<const Column> column = depth == Depth::kMemory ? nullptr : column_of(plan);
+  const std::shared_ptr<const Column> column =
+      depth == Depth::kMemory ? nullptr : column_of(plan.mesh, plan.tensor.divides_width());
   PipelineSchedule shape{.microbatches = static_cast<std::int32_t>(plan.microbatches()),
-                         .chunks = static_cast<std::int32_t>(chunks_of(plan)),
-                         .placement = placement_of(plan)};
+                         .chunks = static_cast<std::int32_t>(chunks_of(plan.pipeline)),
+                         .placement = placement_of(plan.pipeline)};
   shape.ranks.resize(static_cast<std::size_t>(plan.mesh.pp));
   std::vector<RankCost> ranks;
   for (std::int32_t rank = 0; rank < shape.size(); ++rank) {
     ranks.push_back(rank_cost(plan, shape, *shares, column.get(), rank, depth == Depth::kReplicas));
   }
-  return ranks;
+  return {.plan = plan, .ranks = std::move(ranks), .order = order_of(plan)};
 }
 
 Bytes PlanBounds::memory(const ParallelPlan& plan) {
-  if (plan.splits_ffn()) return {};
-  return least_memory(plan, ranks_of(plan, Depth::kMemory), order_of(plan).get());
-}
-
-Duration PlanBounds::quick(const ParallelPlan& plan) {
-  if (plan.splits_ffn()) return {};
-  return quick_bound(plan, ranks_of(plan, Depth::kPasses), order_of(plan).get());
+  if (plan.mesh.splits_ffn()) return {};
+  return least_memory(costs_of(plan, Depth::kMemory));
 }
 
 PlanBounds::Quick PlanBounds::memory_and_quick(const ParallelPlan& plan) {
-  if (plan.splits_ffn()) return {};
-  const std::vector<RankCost> ranks = ranks_of(plan, Depth::kPasses);
-  const std::shared_ptr<const PipelineSchedule> order = order_of(plan);
-  return {.memory = least_memory(plan, ranks, order.get()),
-          .step = quick_bound(plan, ranks, order.get())};
+  if (plan.mesh.splits_ffn()) return {};
+  const PlanCosts costs = costs_of(plan, Depth::kPasses);
+  return {.memory = least_memory(costs), .step = quick_bound(costs)};
 }
 
 Duration PlanBounds::close(const ParallelPlan& plan) {
-  if (plan.splits_ffn()) return {};
-  return close_bound(plan, ranks_of(plan, Depth::kReplicas), order_of(plan).get());
+  if (plan.mesh.splits_ffn()) return {};
+  return close_bound(costs_of(plan, Depth::kReplicas));
 }
 
 std::vector<std::vector<Duration>> PlanBounds::behind(const ParallelPlan& plan,
                                                       const OpGraph& graph) {
-  if (plan.splits_ffn()) return std::vector<std::vector<Duration>>(graph.programs.size());
-  const std::vector<std::vector<Duration>> passes =
-      times_behind(plan, ranks_of(plan, Depth::kReplicas), order_of(plan).get());
+  if (plan.mesh.splits_ffn()) return std::vector<std::vector<Duration>>(graph.programs.size());
+  const std::vector<std::vector<Duration>> passes = times_behind(costs_of(plan, Depth::kReplicas));
   std::vector<std::vector<Duration>> ops(graph.programs.size());
   // Bounds are those of the first role of each stage.
   const std::size_t roles = graph.programs.size() / static_cast<std::size_t>(plan.mesh.pp);

@@ -37,7 +37,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/bounds/rank_cost.h"
+#include "experiment/bounds/step_bound.h"
 #include "experiment/passes/lone_times.h"
 #include "experiment/passes/pass_cost.h"
 #include "schedules/lowering/stages/lowered_model.h"
@@ -59,12 +59,11 @@ class PlanBounds {
   // All REQUIRE: check(plan, model, places) is empty. Some 0.1 ms, 0.2 ms and 1 ms on a pipeline of
   // 16; the latter two more if they meet a group of chips for the first time.
   Bytes memory(const ParallelPlan& plan);
-  Duration quick(const ParallelPlan& plan);
   struct Quick {
     Bytes memory{};
     Duration step{};
   };
-  Quick memory_and_quick(const ParallelPlan& plan);  // costs as much as quick()
+  Quick memory_and_quick(const ParallelPlan& plan);
   Duration close(const ParallelPlan& plan);
   // Returns what is left of a step at least, as StepLimit::behind. `graph`: that of the plan. It
   // holds for the first rank of each stage and its column, whose groups these are the times of.
@@ -85,12 +84,12 @@ class PlanBounds {
   };
 
   std::shared_ptr<Shares> shares_of(const ParallelPlan& plan);
-  std::shared_ptr<const Column> column_of(const ParallelPlan& plan);
+  std::shared_ptr<const Column> column_of(const Ranks& mesh, bool divides_width);
   // Returns nullptr if the order depends on times.
   std::shared_ptr<const PipelineSchedule> order_of(const ParallelPlan& plan);
 
   enum class Depth : std::uint8_t { kMemory, kPasses, kReplicas };
-  std::vector<RankCost> ranks_of(const ParallelPlan& plan, Depth depth);
+  PlanCosts costs_of(const ParallelPlan& plan, Depth depth);
   // `column` is nullptr for memory alone.
   RankCost rank_cost(const ParallelPlan& plan, const PipelineSchedule& shape, Shares& shares,
                      const Column* column, std::int32_t rank, bool replicas);

@@ -89,21 +89,18 @@ Work smaller(const Work& a, const Work& b) {
 
 // The passes of all ranks, and what follows from them.
 struct StepBound {
-  // `order` is nullptr if it depends on times.
-  StepBound(const ParallelPlan& of_plan, const std::vector<RankCost>& of_ranks,
-            const PipelineSchedule* order)
-      : plan(of_plan),
-        ranks(of_ranks),
-        fused(order == nullptr || has_fused_ops(*order)),
-        weights_apart(order == nullptr || has_weight_passes(*order)) {
+  explicit StepBound(const PlanCosts& of)
+      : costs(of),
+        fused(of.order == nullptr || has_fused_ops(*of.order)),
+        weights_apart(of.order == nullptr || has_weight_passes(*of.order)) {
     std::size_t stages = 0;
-    for (const RankCost& rank : ranks) {
+    for (const RankCost& rank : costs.ranks) {
       for (const ChunkCost& chunk : rank.chunks) {
         stages = std::max(stages, static_cast<std::size_t>(chunk.stage) + 1);
       }
     }
     std::vector<std::optional<Work>> least(stages);
-    for (const RankCost& rank : ranks) {
+    for (const RankCost& rank : costs.ranks) {
       for (const ChunkCost& chunk : rank.chunks) {
         std::optional<Work>& of_stage = least[static_cast<std::size_t>(chunk.stage)];
         const Work work = work_of(chunk, fused);
@@ -121,9 +118,11 @@ struct StepBound {
     }
   }
 
-  bool is_mirrored() const { return placement_of(plan) == Placement::kBidirectional; }
+  bool is_mirrored() const {
+    return placement_of(costs.plan.pipeline) == Placement::kBidirectional;
+  }
   std::int64_t microbatches_of_chunk() const {
-    return plan.microbatches() / (is_mirrored() ? 2 : 1);
+    return costs.plan.microbatches() / (is_mirrored() ? 2 : 1);
   }
   const Work& sum_before(const RankCost& rank) const {
     return before[static_cast<std::size_t>(rank.first_stage())];
@@ -148,40 +147,41 @@ struct StepBound {
     const Work& first = sum_before(rank);
     const std::int64_t all = work.forward + work.backward;
     const std::int64_t behind = weights_apart ? first.input - work.weight : first.backward;
-    const std::int64_t last_optimizer = is_mirrored() ? 0 : ranks.front().optimizer;
+    const std::int64_t last_optimizer = is_mirrored() ? 0 : costs.ranks.front().optimizer;
     return std::max(all + rank.optimizer, all + behind + last_optimizer);
   }
   std::int64_t quick() const {
     std::int64_t most = 0;
-    for (const RankCost& rank : ranks) {
+    for (const RankCost& rank : costs.ranks) {
       most = std::max(most, sum_before(rank).forward + from_first_pass(rank));
     }
-    if (steps_of(plan) == 1) return most;
+    if (steps_of(costs.plan) == 1) return most;
     return of_two_steps(most, 0);
   }
   // The step after one that some rank ended last. `from_rank_0` and `from_others`: what it takes at
   // least if that was rank 0, or another one.
   std::int64_t of_two_steps(std::int64_t from_rank_0, std::int64_t from_others) const {
-    if (plan.update.post_validation || plan.offloads()) return 0;
+    if (costs.plan.update.post_validation || costs.plan.offload.any()) return 0;
     if (is_mirrored()) from_rank_0 = 0;
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      least = std::min(least, from_end_of(ranks[rank], rank == 0 ? from_rank_0 : from_others));
+    for (std::size_t rank = 0; rank < costs.ranks.size(); ++rank) {
+      least =
+          std::min(least, from_end_of(costs.ranks[rank], rank == 0 ? from_rank_0 : from_others));
     }
     return least;
   }
   // The step after one that `rank` ended last.
   std::int64_t from_end_of(const RankCost& rank, std::int64_t known) const {
     // Gathers that the first forwards of the next step don't all wait for may have ended last.
-    if (plan.overlap.parameters) return own(rank).backward + rank.optimizer;
+    if (costs.plan.overlap.parameters) return own(rank).backward + rank.optimizer;
     std::int64_t most = std::max(known, from_first_pass(rank));
     return std::max({most, slowed(rank), moves(rank, {})});
   }
   // What moves the state of the rank's replicas in a step, and its optimizer. `early`: by chunk,
   // how often the gathers of its layers don't count.
   std::int64_t moves(const RankCost& rank, const std::vector<std::int64_t>& early) const {
-    const std::int64_t times = plan.state.zero >= 2 ? microbatches_of_chunk() : 1;
-    std::int64_t most = traffic(rank, early) + (plan.state.zero == 3 ? rank.optimizer : 0);
+    const std::int64_t times = costs.plan.state.zero >= 2 ? microbatches_of_chunk() : 1;
+    std::int64_t most = traffic(rank, early) + (costs.plan.state.zero == 3 ? rank.optimizer : 0);
     for (std::size_t experts = 0; experts < 2; ++experts) {
       std::int64_t gathers = 0;
       std::int64_t reductions = 0;
@@ -219,8 +219,7 @@ struct StepBound {
     return most;
   }
 
-  const ParallelPlan& plan;
-  const std::vector<RankCost>& ranks;
+  const PlanCosts& costs;
   bool fused = false;
   bool weights_apart = false;
   std::vector<Work> by_stage{};
@@ -253,9 +252,10 @@ struct StateMoves {
   std::int64_t after_last = 0;   // behind the start of the last ones (GradientPositions)
   std::int64_t gathers = 0;      // behind the optimizer
 };
-StateMoves state_moves(const ParallelPlan& plan, const RankCost& rank) {
+StateMoves state_moves(const StepBound& bound, const RankCost& rank) {
   StateMoves moves;
-  if (plan.state.zero == 3) return moves;
+  const int zero = bound.costs.plan.state.zero;
+  if (zero == 3) return moves;
   for (std::size_t experts = 0; experts < 2; ++experts) {
     std::int64_t reductions = 0;
     std::int64_t parameters = 0;
@@ -264,11 +264,12 @@ StateMoves state_moves(const ParallelPlan& plan, const RankCost& rank) {
       parameters += chunk.parameter_gathers[experts];
     }
     // Zero 2 reduces every micro-batch, else all move after the last one has begun.
-    std::int64_t& behind = plan.state.zero == 2 ? moves.after_first : moves.after_last;
-    behind = std::max(behind, plan.state.zero == 2 ? plan.microbatches() * reductions : reductions);
+    std::int64_t& behind = zero == 2 ? moves.after_first : moves.after_last;
+    behind =
+        std::max(behind, zero == 2 ? bound.costs.plan.microbatches() * reductions : reductions);
     moves.gathers = std::max(moves.gathers, parameters);
   }
-  if (plan.overlap.parameters) moves.gathers = 0;
+  if (bound.costs.plan.overlap.parameters) moves.gathers = 0;
   return moves;
 }
 
@@ -396,13 +397,12 @@ class Play {
 
 // The end of a one-step run, by rank 0's first pass at 0.
 std::int64_t end_of_step(const StepBound& bound, const PipelineSchedule& order, const Play& play) {
-  const ParallelPlan& plan = bound.plan;
-  const std::vector<RankCost>& ranks = bound.ranks;
+  const std::vector<RankCost>& ranks = bound.costs.ranks;
   std::int64_t most = 0;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const GradientPositions gradients =
         gradient_positions(order.ranks[rank], ranks[rank].chunks.size());
-    const StateMoves moves = state_moves(plan, ranks[rank]);
+    const StateMoves moves = state_moves(bound, ranks[rank]);
     const auto start = [&](const std::optional<std::size_t>& position) {
       return position ? play.starts(rank)[*position] : 0;
     };
@@ -417,9 +417,9 @@ std::int64_t end_of_step(const StepBound& bound, const PipelineSchedule& order, 
 // Returns, by chunk, how often FSDP may have gathered each layer for a step in which the rank's
 // first backward has not begun: for the forwards before it, and ahead of layers that have not been
 // visited.
-std::vector<std::int64_t> early_gathers(const ParallelPlan& plan, const StepBound& bound,
+std::vector<std::int64_t> early_gathers(const StepBound& bound,
                                         const std::vector<PipelineOp>& order, std::size_t chunks) {
-  std::vector<std::int64_t> early(chunks, plan.state.prefetch + 1);
+  std::vector<std::int64_t> early(chunks, bound.costs.plan.state.prefetch + 1);
   const std::size_t first = gradient_positions(order, chunks).first.value_or(order.size());
   for (std::size_t i = 0; i < first; ++i) ++early[static_cast<std::size_t>(order[i].chunk)];
   for (std::int64_t& times : early) {
@@ -434,11 +434,10 @@ std::vector<std::int64_t> early_gathers(const ParallelPlan& plan, const StepBoun
 std::int64_t end_without_warm_up(const StepBound& bound, const PipelineSchedule& order,
                                  const Play& play) {
   std::int64_t most = 0;
-  for (std::size_t i = 0; i < bound.ranks.size(); ++i) {
-    const RankCost& rank = bound.ranks[i];
-    most = std::max(
-        {most, play.end(i) + rank.optimizer,
-         bound.moves(rank, early_gathers(bound.plan, bound, order.ranks[i], rank.chunks.size()))});
+  for (std::size_t i = 0; i < bound.costs.ranks.size(); ++i) {
+    const RankCost& rank = bound.costs.ranks[i];
+    most = std::max({most, play.end(i) + rank.optimizer,
+                     bound.moves(rank, early_gathers(bound, order.ranks[i], rank.chunks.size()))});
   }
   return most;
 }
@@ -455,8 +454,8 @@ class PlayBack {
         next_(order.ranks.size()),
         behind_(order.ranks.size()) {
     for (std::size_t rank = 0; rank < order.ranks.size(); ++rank) {
-      const RankCost& cost = bound.ranks[rank];
-      const StateMoves moves = state_moves(bound.plan, cost);
+      const RankCost& cost = bound.costs.ranks[rank];
+      const StateMoves moves = state_moves(bound, cost);
       moves_.push_back({moves.after_first + cost.optimizer + moves.gathers,
                         moves.after_last + cost.optimizer + moves.gathers});
       gradients_.push_back(gradient_positions(order.ranks[rank], cost.chunks.size()));
@@ -551,45 +550,42 @@ class PlayBack {
 
 }  // namespace
 
-Bytes least_memory(const ParallelPlan& plan, const std::vector<RankCost>& ranks,
-                   const PipelineSchedule* order) {
+Bytes least_memory(const PlanCosts& costs) {
   std::int64_t memory = 0;
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    std::int64_t bytes = ranks[rank].resident;
-    if (order != nullptr && !plan.offload.activations) {
-      bytes += activation_peak(order->ranks[rank], ranks[rank].chunks);
+  for (std::size_t rank = 0; rank < costs.ranks.size(); ++rank) {
+    std::int64_t bytes = costs.ranks[rank].resident;
+    if (costs.order != nullptr && !costs.plan.offload.activations) {
+      bytes += activation_peak(costs.order->ranks[rank], costs.ranks[rank].chunks);
     }
     memory = std::max(memory, bytes);
   }
   return Bytes(memory);
 }
 
-Duration quick_bound(const ParallelPlan& plan, const std::vector<RankCost>& ranks,
-                     const PipelineSchedule* order) {
-  return Duration(StepBound(plan, ranks, order).quick());
+Duration quick_bound(const PlanCosts& costs) {
+  return Duration(StepBound(costs).quick());
 }
 
-Duration close_bound(const ParallelPlan& plan, const std::vector<RankCost>& ranks,
-                     const PipelineSchedule* order) {
-  const StepBound bound(plan, ranks, order);
+Duration close_bound(const PlanCosts& costs) {
+  const StepBound bound(costs);
   const std::int64_t quick = bound.quick();
-  if (order == nullptr) return Duration(quick);
-  const Play play(*order, bound.by_stage, false);
+  if (costs.order == nullptr) return Duration(quick);
+  const PipelineSchedule& order = *costs.order;
+  const Play play(order, bound.by_stage, false);
   if (!play.is_whole()) return Duration(quick);
-  const std::int64_t whole = end_of_step(bound, *order, play);
-  if (steps_of(plan) == 1) return Duration(std::max(quick, whole));
-  const Play later(*order, bound.by_stage, true);
-  return Duration(bound.of_two_steps(whole, end_without_warm_up(bound, *order, later)));
+  const std::int64_t whole = end_of_step(bound, order, play);
+  if (steps_of(costs.plan) == 1) return Duration(std::max(quick, whole));
+  const Play later(order, bound.by_stage, true);
+  return Duration(bound.of_two_steps(whole, end_without_warm_up(bound, order, later)));
 }
 
-std::vector<std::vector<Duration>> times_behind(const ParallelPlan& plan,
-                                                const std::vector<RankCost>& ranks,
-                                                const PipelineSchedule* order) {
-  if (order == nullptr || plan.update.post_validation || plan.offloads()) return {};
-  const StepBound bound(plan, ranks, order);
-  const Play play(*order, bound.by_stage, false);
+std::vector<std::vector<Duration>> times_behind(const PlanCosts& costs) {
+  const bool unknown = costs.plan.update.post_validation || costs.plan.offload.any();
+  if (costs.order == nullptr || unknown) return {};
+  const StepBound bound(costs);
+  const Play play(*costs.order, bound.by_stage, false);
   if (!play.is_whole()) return {};
-  return PlayBack(bound, *order, play).behind();
+  return PlayBack(bound, *costs.order, play).behind();
 }
 
 }  // namespace stepsim

@@ -155,7 +155,7 @@ Explanation explain(const FinishedRun& run) {
     if (axis != Axis::kData && axis != Axis::kPipeline) work += part.predicted;
     explanation.parts.push_back(std::move(part));
   }
-  if (run.experiment.plan.splits_ffn()) explanation.parts.push_back(explain_turns(run));
+  if (run.experiment.plan.mesh.splits_ffn()) explanation.parts.push_back(explain_turns(run));
   if (run.experiment.plan.mesh.pp > 1) explanation.parts.push_back(explain_bubble(run, work));
   if (run.result.breakdown.idle.count() > 0) explanation.parts.push_back(explain_idle(run));
 

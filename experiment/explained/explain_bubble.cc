@@ -44,12 +44,12 @@ PublishedBubble published_bubble(const FinishedRun& run) {
   const ScheduleRequest request{.name = plan.pipeline.schedule,
                                 .stages = plan.mesh.pp,
                                 .microbatches = plan.microbatches(),
-                                .chunks = chunks_of(plan)};
+                                .chunks = chunks_of(plan.pipeline)};
   if (!check(request).empty()) return bubble;
   const auto formula = bubble_formula(request);
   if (!formula) return bubble;
   const double work =
-      static_cast<double>(request.costs.all() * request.microbatches * chunks_of(plan));
+      static_cast<double>(request.costs.all() * request.microbatches * chunks_of(plan.pipeline));
   bubble.ratio =
       static_cast<double>(formula->numerator) / (static_cast<double>(formula->denominator) * work);
   bubble.formula = published(plan.pipeline.schedule).formula_id;

@@ -65,7 +65,7 @@ class LimitFinder {
   }
   double tokens_of_chip() const {
     return static_cast<double>(plan_.batch.global_batch * plan_.batch.sequence) /
-           static_cast<double>(plan_.ranks());
+           static_cast<double>(plan_.mesh.ranks());
   }
   double bandwidth(Axis axis) const {
     const Communicator* const communicator = find_communicator(run_.graph, axis);

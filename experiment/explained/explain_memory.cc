@@ -76,7 +76,8 @@ class Memory {
       };
       const double parameters =
           (of_experts_alone() ? 0 : over(dense, plan_.mesh.tp, plan_.sharded_over())) +
-          (of_attention_alone() ? 0 : over(experts, plan_.mesh.ep * plan_.mesh.etp, plan_.edp()));
+          (of_attention_alone() ? 0
+                                : over(experts, plan_.mesh.ep * plan_.mesh.etp, plan_.mesh.edp()));
       const double predicted = static_cast<double>(bytes) * parameters;
       std::string text =
           fmt::format("{} bytes a parameter / (tp x pp{}){}", bytes, divided ? " x dp" : "",
@@ -115,8 +116,7 @@ class Memory {
     std::string text;
     if (!plan_.pipeline.own_schedule && !plan_.pipeline.optimal_schedule &&
         plan_.pipeline.schedule == ScheduleName::kOneForwardOneBackward) {
-      const auto layers =
-          static_cast<double>(layers_of(plan_, static_cast<std::int64_t>(stage), model_.layers));
+      const auto layers = static_cast<double>(layers_of_stages(plan_, model_.layers)[stage]);
       const double in_flight = value_of("G3", {{"P", static_cast<double>(plan_.mesh.pp)},
                                                {"m", static_cast<double>(plan_.microbatches())},
                                                {"p", static_cast<double>(stage)}});
@@ -189,14 +189,14 @@ class Memory {
 
   // The rank that needs most, where experts are on chips of their own.
   bool of_experts_alone() const {
-    return plan_.splits_ffn() && run_.result.peak_rank.index() >= plan_.mesh_ranks();
+    return plan_.mesh.splits_ffn() && run_.result.peak_rank.index() >= plan_.mesh.mesh_ranks();
   }
-  bool of_attention_alone() const { return plan_.splits_ffn() && !of_experts_alone(); }
+  bool of_attention_alone() const { return plan_.mesh.splits_ffn() && !of_experts_alone(); }
 
   void cache() {
     if (of_experts_alone()) return;
     const double predicted = static_cast<double>(run_.metrics.pass->cache.value()) /
-                             static_cast<double>(plan_.mesh_ranks());
+                             static_cast<double>(plan_.mesh.mesh_ranks());
     ExplainedPart& part = add(MemoryCategory::kCache, "I2.memory",
                               "requests x cache of a request / chips", predicted);
     add_cause(part.causes, "heads or latents on several chips; stages are unequal",
@@ -211,7 +211,7 @@ class Memory {
     // rank. Experts with one replica are not divided, so they are not gathered.
     const double parameters =
         dense / static_cast<double>(plan_.mesh.tp) +
-        (plan_.edp() > 1 ? experts / static_cast<double>(plan_.mesh.ep * plan_.mesh.etp) : 0);
+        (plan_.mesh.edp() > 1 ? experts / static_cast<double>(plan_.mesh.ep * plan_.mesh.etp) : 0);
     const auto layers = static_cast<double>(model_.layers);
     const double blocks = plan_.state.reshard_after_forward
                               ? 1.0 + plan_.state.prefetch
@@ -220,7 +220,7 @@ class Memory {
     ExplainedPart& part =
         add(MemoryCategory::kGatheredParameters, "F8",
             fmt::format("{:.4g} blocks at a time, of 2 P / (L tp){}", blocks,
-                        experts > 0 && plan_.edp() > 1 ? "; of experts / (L ep etp)" : ""),
+                        experts > 0 && plan_.mesh.edp() > 1 ? "; of experts / (L ep etp)" : ""),
             predicted);
     add_cause(part.causes, "embedding and head are larger than a block, or smaller",
               part.simulated - predicted, std::max(part.simulated, predicted));

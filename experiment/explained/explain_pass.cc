@@ -52,7 +52,7 @@ double weights_read(const ModelSpec& model, const ParallelPlan& plan) {
       std::int64_t{model.embedding.tied ? 1 : 2} * model.embedding.vocabulary * model.hidden;
   const std::int64_t times = count_of_microbatches(plan);
   const std::int64_t parameters =
-      plan.mesh.dp * (tables + times * (others - tables)) + plan.edp() * times * experts;
+      plan.mesh.dp * (tables + times * (others - tables)) + plan.mesh.edp() * times * experts;
   return static_cast<double>(parameters) * mean_bytes_of(plan.weights());
 }
 

@@ -61,13 +61,14 @@ PassTimes::Curve& PassTimes::outputs_beside_prompts() {
 }
 
 bool PassTimes::is_sum(const RequestBatch& batch) {
-  const ParallelPlan& plan = experiment_.plan;
-  if (plan.splits_ffn()) return false;
-  if (plan.mesh.cp > 1 && plan.tensor.cp_mode != ContextMode::kAllGather) return false;
-  if (plan.mesh.tp > 1 || plan.mesh.ep == 1) return !plan.is_launched();
-  if (!plan.launches.host_launch_cost && !cluster_.library.host_launch) return true;
+  const Ranks& mesh = experiment_.plan.mesh;
+  const HostLaunches& launches = experiment_.plan.launches;
+  if (mesh.splits_ffn()) return false;
+  if (mesh.cp > 1 && experiment_.plan.tensor.cp_mode != ContextMode::kAllGather) return false;
+  if (mesh.tp > 1 || mesh.ep == 1) return !launches.delay_ops();
+  if (!launches.host_launch_cost && !cluster_.library.host_launch) return true;
   experiment_.plan.pass.own_requests = batch;
-  return !plan_of_pass(plan, cluster_.library, cluster_.places).is_launched();
+  return !plan_of_pass(experiment_.plan, cluster_.library, cluster_.places).launches.delay_ops();
 }
 
 Duration PassTimes::whole(const RequestBatch& batch) {
@@ -103,13 +104,13 @@ RequestBatch PassTimes::batch_at(const Curve& curve, std::int64_t tokens) const 
 // New keys and values travel in the type of communication, those of the cache in its own. Both
 // count as tokens of the cache here.
 Duration PassTimes::gathers_of_cached(const RequestBatch& batch) {
-  const ParallelPlan& plan = experiment_.plan;
-  const double of_new = static_cast<double>(bits_of(plan.communicated())) /
-                        static_cast<double>(bits_of(plan.cached()));
-  const std::int64_t tokens = tokens_of_chip(batch, plan.mesh.cp, 1);
+  const double of_new = static_cast<double>(bits_of(experiment_.plan.precision.communicated())) /
+                        static_cast<double>(bits_of(experiment_.plan.cached()));
+  const std::int64_t ranks = experiment_.plan.mesh.cp;
+  const std::int64_t tokens = tokens_of_chip(batch, ranks, 1);
   std::int64_t cached = 0;
   for (const RequestGroup& group : batch.groups) {
-    cached += group.sequences * ((group.cached + plan.mesh.cp - 1) / plan.mesh.cp);
+    cached += group.sequences * ((group.cached + ranks - 1) / ranks);
   }
   if (cached == 0) return {};
   const std::int64_t before = std::llround(static_cast<double>(tokens - 1) * of_new);
@@ -142,7 +143,7 @@ Duration PassTimes::point(Curve& curve, std::int64_t tokens) {
   const Dispatch dispatch = experiment_.plan.experts.dispatch;
   if (curve.beside_prompts) {
     experiment_.plan.experts.dispatch =
-        dispatch_with_prompts(experiment_.plan, cluster_.library, cluster_.places);
+        dispatch_with_prompts(experiment_.plan.mesh, cluster_.library, cluster_.places);
   }
   Duration rest = simulated(batch);
   if (curve.passes != Passes::kContexts) rest -= mixing(batch);

@@ -94,7 +94,8 @@ double slowed_by(const Experiment& experiment, const Cluster& cluster, const Fai
                  const ExperimentOptions& options, const TrainedJob& trained) {
   if (failure.effect != FailureEffect::kSlow) return 1;
   Experiment slow = experiment;
-  const std::int64_t ranks = std::min(chips_of(failure.per, trained.job), experiment.plan.ranks());
+  const std::int64_t ranks =
+      std::min(chips_of(failure.per, trained.job), experiment.plan.mesh.ranks());
   slow.variation.stragglers.push_back(
       {.ranks = ranks_from(0, ranks), .slowdown = failure.slowdown});
   return to_seconds(step_of(slow, cluster, options)) / to_seconds(trained.step);
@@ -107,7 +108,7 @@ void add_far_spares(const Experiment& experiment, const Cluster& cluster,
                     const ExperimentOptions& options, TrainedJob& trained) {
   JobShape& job = trained.job;
   const std::int64_t group = job.chips_per_pod < job.chips ? job.chips_per_pod : job.chips_per_leaf;
-  const std::int64_t ranks = experiment.plan.ranks();
+  const std::int64_t ranks = experiment.plan.mesh.ranks();
   const std::int64_t node = job.chips_per_node;
   if (group >= job.chips || ranks != job.chips || ranks % node != 0) return;
   job.spare_groups = (job.chips + group - 1) / group;

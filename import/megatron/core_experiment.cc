@@ -10,6 +10,7 @@
 
 #include "import/megatron/pipeline_layout.h"
 #include "import/trainer/cluster_choice.h"
+#include "import/trainer/trainer_fields.h"
 #include "import/trainer/trainer_keys.h"
 #include "proto/catalog/trainer_names.h"
 #include "sim/base/field_text.h"
@@ -66,9 +67,7 @@ class CorePlan {
     pp_ = size("pipeline_model_parallel_size");
     cp_ = size("context_parallel_size");
     ep_ = size("expert_model_parallel_size");
-    made_.set("plan.tp", tp_, "tensor_model_parallel_size");
-    made_.set("plan.pp", pp_, "pipeline_model_parallel_size");
-    if (cp_ > 1) made_.set("plan.cp", cp_, "context_parallel_size");
+    read_fields("megatron", "axes", made_);
     has_experts_ = s_.integer_or("num_experts", 0) > 0 || !options_.model.empty();
     if (has_experts_ && ep_ > 1) made_.set("plan.ep", ep_, "expert_model_parallel_size");
     // Unless given, experts are divided like everything else.
@@ -77,9 +76,6 @@ class CorePlan {
            : is_moe                              ? tp_
                                                  : 1;
     if (is_moe && etp_ > 1) made_.set("plan.etp", etp_, "expert_tensor_parallel_size");
-    if (const auto order = s_.truth("use_tp_pp_dp_mapping"); order && *order) {
-      made_.set("plan.order", "tp-cp-pp-dp", "use_tp_pp_dp_mapping");
-    }
     s_.use("transformer_pipeline_model_parallel_size");
   }
 
@@ -571,16 +567,10 @@ class CorePlan {
   }
 
   void context() {
-    const auto kinds = s_.words("cp_comm_type");
-    const std::string kind = kinds && !kinds->empty() ? in_small_letters(kinds->front()) : "p2p";
-    if (kind == "a2a") {
-      made_.set("plan.cp_mode", "ulysses", "cp_comm_type");
-    } else if (kind == "all_gather" || kind == "allgather") {
-      made_.set("plan.cp_mode", "all_gather", "cp_comm_type");
-    } else {
-      made_.set("plan.cp_mode", "zigzag_ring", "cp_comm_type");
-      if (kind != "p2p") made_.leave("cp_comm_type", "keys and values go round a ring");
-    }
+    read_fields("megatron", "context", made_);
+    if (made_.draft().has("plan.cp_mode")) return;
+    made_.set("plan.cp_mode", "zigzag_ring", "cp_comm_type");
+    if (s_.has("cp_comm_type")) made_.leave("cp_comm_type", "keys and values go round a ring");
   }
 
   void graphs() {
@@ -672,6 +662,13 @@ class CorePlan {
 
 void read_core_experiment(const CoreOptions& options, TrainerExperiment& made) {
   CorePlan(options, made).read();
+}
+
+bool core_changes_no_time(const Setting& setting) {
+  const std::string value = in_small_letters(setting.shown());
+  const bool is_off = value == "false" || value == "none" || value == "0" || value == "0.0" ||
+                      value == "[]" || value == "" || value == "null";
+  return is_off || changes_no_time(keys_of_trainer("megatron"), setting);
 }
 
 Imported import_core_of_hub(const std::string& kind, const TrainerKeys& keys, Settings& settings,

@@ -25,8 +25,8 @@
 
 namespace stepsim {
 
-// REQUIRES: check(plan, model, places) is empty; plan.splits_ffn(). Linear in the ops, and ranks^2
-// for each size of micro-batches.
+// REQUIRES: check(plan, model, places) is empty; plan.mesh.splits_ffn(). Linear in the ops, and
+// ranks^2 for each size of micro-batches.
 OpGraph lower_split_pass(const ModelSpec& model, const ParallelPlan& plan, const Places& places,
                          const ChipSpec& chip);
 

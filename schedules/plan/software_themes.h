@@ -73,6 +73,9 @@ struct HostLaunches {
   std::int64_t host_queue_depth = 1024;      // launches
   CudaGraphs cuda_graphs = CudaGraphs::kNone;
   bool host_reads_counts = true;  // of the tokens of each expert
+
+  // Whether ops wait until the host has launched them.
+  bool delay_ops() const { return host_launch_cost && cuda_graphs != CudaGraphs::kStep; }
 };
 
 // MemoryFigure is what a software's figure of memory counts: tensors, also what its allocator keeps

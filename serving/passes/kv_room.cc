@@ -13,9 +13,9 @@ Bytes cache_of_token(const ModelSpec& model, const ParallelPlan& plan) {
   const std::int64_t parts = by_request ? plan.mesh.tp : 1;
   Bytes most;
   std::int64_t layer = 0;
-  for (std::int64_t stage = 0; stage < stages_of(plan); ++stage) {
+  for (const std::int64_t layers : layers_of_stages(plan, model.layers)) {
     Bytes of_stage;
-    for (std::int64_t i = 0; i < layers_of(plan, stage, model.layers); ++i, ++layer) {
+    for (std::int64_t i = 0; i < layers; ++i, ++layer) {
       const auto size = [&](std::int64_t tokens) {
         return cache_size(model, kind_of(model, layer), plan.mesh.tp / parts, plan.cached(),
                           tokens);
@@ -37,7 +37,7 @@ KvRoom kv_room(const Experiment& experiment, const Cluster& cluster, std::int64_
   const SimulationResult& result = done.runs.front().result;
   KvRoom room;
   Bytes of_experts;  // on chips that keep no cache
-  const auto keepers = static_cast<std::size_t>(experiment.plan.mesh_ranks());
+  const auto keepers = static_cast<std::size_t>(experiment.plan.mesh.mesh_ranks());
   for (std::size_t rank = 0; rank < result.memory_peaks.size(); ++rank) {
     const MemoryPeak& peak = result.memory_peaks[rank];
     const Bytes cache = peak.by_category[static_cast<std::size_t>(MemoryCategory::kCache)];

@@ -141,7 +141,7 @@ TEST(ExplainTest, PassesWithExpertsOnTheirOwnChipsAddUp) {
   ParallelPlan plan;
   plan.pass.inference = Inference::kDecode;
   plan.tensor.sequence_parallel = false;
-  plan.mesh.dp = plan.pass_experts.chips = 4;
+  plan.mesh.dp = plan.mesh.expert_chips = 4;
   plan.pass.pass_microbatches = 2;
   plan.batch.global_batch = 64;
   plan.pass.context = 256;

@@ -34,9 +34,11 @@ std::vector<LoweredLayer> layers_of(const Case& of) {
                       .sequence_length = plan.batch.sequence,
                       .tensor = plan.mesh.tp,
                       .sequence_parallel = plan.tensor.sequence_parallel && plan.mesh.tp > 1});
-  const LoweredLayer block = lower_tensor(layers.blocks.front(), plan, layers.boundary, false);
-  return {lower_tensor(layers.embedding, plan, layers.boundary, false), block,
-          recompute_fully(block), lower_tensor(layers.head, plan, layers.boundary, true)};
+  const LoweredLayer block =
+      lower_tensor(layers.blocks.front(), tensor_group(plan), layers.boundary, false);
+  return {lower_tensor(layers.embedding, tensor_group(plan), layers.boundary, false), block,
+          recompute_fully(block),
+          lower_tensor(layers.head, tensor_group(plan), layers.boundary, true)};
 }
 
 constexpr Case kCases[] = {{1, true}, {2, true}, {2, false}, {4, true}};

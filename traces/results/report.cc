@@ -174,10 +174,11 @@ class Report : private ReportText {
          grouped(run_.metrics.chips), run_.cluster.chip.name, idle_text());
     std::string axes;
     for (const PlanAxis axis : plan.mesh.order) {
-      if (plan.size_of(axis) == 1) continue;
-      axes += fmt::format("{} {}, ", name_of(axis), plan.size_of(axis));
+      if (plan.mesh.size_of(axis) == 1) continue;
+      axes += fmt::format("{} {}, ", name_of(axis), plan.mesh.size_of(axis));
     }
-    if (plan.mesh.pp > 1 && !plan.is_inference()) axes += fmt::format("{}, ", schedule_text(plan));
+    if (plan.mesh.pp > 1 && !plan.is_inference())
+      axes += fmt::format("{}, ", schedule_text(plan.pipeline));
     if (plan.messages.batch_p2p) axes += "messages in batches, ";
     if (plan.state.zero > 0)
       axes += plan.state.zero == 3 ? "FSDP, " : fmt::format("ZeRO-{}, ", plan.state.zero);

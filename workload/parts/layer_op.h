@@ -122,7 +122,7 @@ struct Shard {
   ModelHabits habits{};
   PromptShare prompt{};
   CachePlan cache{};
-  PassExperts pass_experts{};
+  double expert_spread = 1;  // of a pass: the most popular expert over the least (expert_layer.h)
 };
 
 enum class Region : std::uint8_t {

@@ -1,5 +1,5 @@
-// What a pass of inference says of its cache and its experts. schedules/plan/keys/pass_fields.cc
-// says what each key does; inference.h what layers make of it.
+// What a pass of inference says of its cache. schedules/plan/keys/pass_fields.cc says what each key
+// does; inference.h what layers make of it.
 
 #pragma once
 
@@ -23,11 +23,6 @@ std::string_view name_of(CacheSplit split);  // "requests"
 struct CachePlan {
   std::optional<DataType> type{};  // unset: the activations' type
   CacheSplit split = CacheSplit::kHeads;
-};
-
-struct PassExperts {
-  std::int64_t chips = 0;  // of the routed experts alone; 0: experts are in the mesh
-  double spread = 1;       // the most popular expert over the least (expert_layer.h)
 };
 
 }  // namespace stepsim

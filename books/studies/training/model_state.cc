@@ -189,7 +189,7 @@ std::vector<StudyRow> pipeline_rows() {
       predict("F5", {{"V", stage}, {"n", static_cast<double>(kReplicas)}, {"passes", 3}});
   const auto sent = [](int zero) {
     return [step = in_pipeline(zero)](const Laboratory& laboratory) {
-      return sent_by_a_rank(run(laboratory, step), Axis::kData, step.plan.ranks());
+      return sent_by_a_rank(run(laboratory, step), Axis::kData, step.plan.mesh.ranks());
     };
   };
   std::vector<StudyRow> rows;

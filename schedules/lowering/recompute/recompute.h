@@ -67,10 +67,12 @@ std::vector<OpRecompute> recomputed_ops(const Layer& block, const RecomputePlan&
 // Returns the bytes that all these ops keep from the forward on.
 Bytes kept(const std::vector<OpRecompute>& ops);
 
+class RecomputeChoice;  // recompute_choice.h
+
 // Returns the block as its backward sees it, and adds exchanges that make again what the backward
-// reads. Call it before lower_tensor(); `boundary` is the same there.
-Layer recompute_parts(Layer block, const ParallelPlan& plan, Bytes boundary,
-                      std::vector<OpExchange>& exchanges);
+// reads. `choice`: that of the block. Call it before lower_tensor(); `boundary` is the same there.
+Layer recompute_parts(const Layer& whole, const RecomputeChoice& choice, const TensorGroup& group,
+                      Bytes boundary, std::vector<OpExchange>& exchanges);
 
 // ---- whole blocks ----
 

@@ -36,10 +36,10 @@ OpExchange& exchange_at(std::vector<OpExchange>& exchanges, std::size_t op) {
 // first backward that needs it.
 class Remaking {
  public:
-  Remaking(const Layer& block, const ParallelPlan& plan, Bytes boundary,
+  Remaking(const Layer& block, const TensorGroup& group, Bytes boundary,
            const RecomputeChoice& choice, const std::vector<OpExchange>& exchanges)
       : ops_(block.ops),
-        plan_(plan),
+        group_(group),
         boundary_(boundary),
         choice_(choice),
         exchanges_(exchanges),
@@ -108,14 +108,14 @@ class Remaking {
 
   // Gathers again at the start of the stretch of the T region around an op that reads the input.
   void gather(std::size_t i) {
-    if (plan_.mesh.tp == 1 || !is_tensor(ops_[i])) return;
+    if (group_.ranks == 1 || !is_tensor(ops_[i])) return;
     std::size_t first = i;
     while (first > 0 && is_tensor(ops_[first - 1])) --first;
     const bool reads_gathered = std::ranges::any_of(
         choice_.sources(i), [first](std::size_t source) { return source < first; });
     if (first == 0 || !reads_gathered || std::exchange(done_[first].gathered, true)) return;
-    if (!plan_.tensor.sequence_parallel) return;
-    communicate(CollectiveOp::kAllGather, gathered_input(ops_[first], plan_, boundary_));
+    if (!group_.sequence_parallel) return;
+    communicate(CollectiveOp::kAllGather, gathered_input(ops_[first], group_, boundary_));
   }
 
   void communicate(CollectiveOp op, Bytes bytes) {
@@ -124,7 +124,7 @@ class Remaking {
     step.recomputes = true;
     step.collective = op;
     step.bytes = bytes;
-    step.type = plan_.communicated();
+    step.type = group_.precision.communicated();
     steps_.push_back(std::move(step));
   }
 
@@ -133,9 +133,9 @@ class Remaking {
     make_input(i);
     gather(i);
     run(i);
-    if (plan_.mesh.tp > 1 && choice_.ops()[i].reduces_again) {
+    if (group_.ranks > 1 && choice_.ops()[i].reduces_again) {
       communicate(
-          plan_.tensor.sequence_parallel ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
+          group_.sequence_parallel ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
           boundary_);
     }
     if (choice_.ops()[i].returns_again) append(exchange(i).after_forward);
@@ -188,7 +188,7 @@ class Remaking {
   }
 
   const std::vector<LayerOp>& ops_;
-  const ParallelPlan& plan_;
+  const TensorGroup& group_;
   Bytes boundary_;
   const RecomputeChoice& choice_;
   const std::vector<OpExchange>& exchanges_;
@@ -205,12 +205,11 @@ class Remaking {
 
 }  // namespace
 
-Layer recompute_parts(Layer block, const ParallelPlan& plan, Bytes boundary,
-                      std::vector<OpExchange>& exchanges) {
-  const Layer whole = block;
-  const RecomputeChoice choice(whole, plan.recomputing, plan.mesh, plan.tensor.cp_mode);
+Layer recompute_parts(const Layer& whole, const RecomputeChoice& choice, const TensorGroup& group,
+                      Bytes boundary, std::vector<OpExchange>& exchanges) {
+  Layer block = whole;
   const std::vector<OpExchange> before = exchanges;
-  Remaking remaking(whole, plan, boundary, choice, before);
+  Remaking remaking(whole, group, boundary, choice, before);
   for (std::size_t i = block.ops.size(); i-- > 0;) {
     const OpRecompute& chosen = choice.ops()[i];
     const Bytes let_go = chosen.kept + chosen.restored + chosen.input_restored;

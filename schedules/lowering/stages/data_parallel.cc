@@ -51,15 +51,16 @@ void DataParallel::hold_whole_gradients(Part& part, std::int64_t parameters) {
 }
 
 void DataParallel::leave(const StageUnit& unit, std::int32_t stage, bool is_last) {
-  const ParallelPlan& plan = stage_.plan;
-  if (!is_last && plan.state.zero < 2) return;
+  const Sharding& state = stage_.plan.state;
+  const std::int64_t full = stage_.plan.bucket_parameters();
+  if (!is_last && state.zero < 2) return;
   for (Part& part : parts_) {
     if (part.upper != stage_.is_upper(stage)) continue;
     const std::int64_t parameters = unit.layer->parameters_of(part.experts);
     if (parameters > 0) {
       hold_whole_gradients(part, parameters);
       if (part.buckets.empty() || part.buckets.back().is_last != is_last ||
-          part.buckets.back().parameters >= plan.bucket_parameters()) {
+          part.buckets.back().parameters >= full) {
         part.buckets.emplace_back().is_last = is_last;
       }
       Bucket& bucket = part.buckets.back();
@@ -67,8 +68,7 @@ void DataParallel::leave(const StageUnit& unit, std::int32_t stage, bool is_last
       bucket.divided += part_of(parameters, part.groups->shards);
       bucket.units.push_back(&unit);
       bucket.ready = *stage_.front().last_compute;
-      if ((plan.overlap.gradients || plan.state.zero == 2) &&
-          bucket.parameters >= plan.bucket_parameters()) {
+      if ((stage_.plan.overlap.gradients || state.zero == 2) && bucket.parameters >= full) {
         reduce(part, bucket);
       }
     }
@@ -84,29 +84,29 @@ void DataParallel::end_pass(std::int32_t stage) {
 
 void DataParallel::reduce(Part& part, Bucket& bucket) {
   bucket.reduced = true;
-  const ParallelPlan& plan = stage_.plan;
-  const std::int64_t own = plan.state.zero == 0 ? bucket.parameters : bucket.divided;
+  const Sharding& state = stage_.plan.state;
+  const std::int64_t gradient_bytes = stage_.plan.update.gradient_bytes;
+  const std::int64_t own = state.zero == 0 ? bucket.parameters : bucket.divided;
   if (!part.gradient_stream) {
     if (bucket.is_last) complete_.push_back({bucket.ready, own});
     return;
   }
-  const bool at_once = plan.overlap.gradients || plan.state.zero == 2;
+  const bool at_once = stage_.plan.overlap.gradients || state.zero == 2;
   const std::string what = part.experts ? "expert gradients" : "gradients";
   const std::int64_t summed =
-      plan.state.zero == 0 ? bucket.parameters : part.groups->shards * bucket.divided;
+      state.zero == 0 ? bucket.parameters : part.groups->shards * bucket.divided;
   OpRef reduction = stage_.add_collective(
       *part.gradient_stream,
       {.communicator = *part.groups->gradients,
-       .op = plan.state.zero >= 1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
-       .bytes = Bytes(summed * plan.update.gradient_bytes),
+       .op = state.zero >= 1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
+       .bytes = Bytes(summed * gradient_bytes),
        .type = stage_.gradient_type()},
       Axis::kData, stage_.label("reduce " + what),
       {after(at_once ? bucket.ready : *stage_.front().last_compute)});
-  if (plan.state.zero == 2) {
-    stage_.builder.change_memory(reduction,
-                                 {.category = MemoryCategory::kGradients,
-                                  .at_end = true,
-                                  .bytes = Bytes(bucket.parameters * plan.update.gradient_bytes)});
+  if (state.zero == 2) {
+    stage_.builder.change_memory(reduction, {.category = MemoryCategory::kGradients,
+                                             .at_end = true,
+                                             .bytes = Bytes(bucket.parameters * gradient_bytes)});
     part.reductions.push_back(reduction);
   }
   if (bucket.is_last && part.across_stream) {
@@ -114,7 +114,7 @@ void DataParallel::reduce(Part& part, Bucket& bucket) {
         *part.across_stream,
         {.communicator = *part.groups->across,
          .op = CollectiveOp::kAllReduce,
-         .bytes = Bytes(bucket.divided * plan.update.gradient_bytes),
+         .bytes = Bytes(bucket.divided * gradient_bytes),
          .type = stage_.gradient_type()},
         Axis::kData, stage_.label("reduce " + what + " across groups"), {after(reduction)});
   }

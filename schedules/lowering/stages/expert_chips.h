@@ -25,11 +25,12 @@
 
 namespace stepsim {
 
-// Everything here REQUIRES a valid plan with splits_ffn().
+// Everything here REQUIRES a valid plan with splits_ffn(). `tokens`: new ones of its requests.
 
-// Returns the exchange of a layer for the plan's requests. Parts of a chip's copies are rounded up
+// Returns the exchange of a layer for these requests. Parts of a chip's copies are rounded up
 // to whole elements. O(ranks^2).
-ExpertExchange exchange_with_expert_chips(const ParallelPlan& plan, const TokenRouting& routing);
+ExpertExchange exchange_with_expert_chips(const Ranks& mesh, const Precision& precision,
+                                          std::int64_t tokens, const TokenRouting& routing);
 
 struct SplitBlock {
   Layer attention;
@@ -39,9 +40,11 @@ struct SplitBlock {
 };
 
 // REQUIRES: block.routing; the block has one op of the E region (inference_layers()).
-SplitBlock split_block(Layer block, const ParallelPlan& plan, const ExpertExchange& exchange);
+SplitBlock split_block(Layer block, const Ranks& mesh, const Precision& precision,
+                       std::int64_t tokens, const ExpertExchange& exchange);
 
-// Returns the bytes that all ranks send for one layer and the plan's requests.
-Bytes bytes_of_split_layer(const ParallelPlan& plan, const TokenRouting& routing);
+// Returns the bytes that all ranks send for one layer and these requests.
+Bytes bytes_of_split_layer(const Ranks& mesh, const Precision& precision, std::int64_t tokens,
+                           const TokenRouting& routing);
 
 }  // namespace stepsim

@@ -22,10 +22,9 @@ std::int64_t FreedGradients::parameters_made(const StageUnit& unit) {
 void FreedGradients::leave(const StageUnit& unit) {
   if (std::ranges::count(made_, &unit) > 0) return;
   made_.push_back(&unit);
-  const ParallelPlan& plan = stage_.plan;
   const auto held = [&](std::int64_t parameters, bool experts) {
-    const std::int64_t parts = plan.state.zero >= 2 ? stage_.groups(experts).shards : 1;
-    return Bytes(part_of(parameters * plan.update.gradient_bytes, parts));
+    const std::int64_t parts = stage_.plan.state.zero >= 2 ? stage_.groups(experts).shards : 1;
+    return Bytes(part_of(parameters * stage_.plan.update.gradient_bytes, parts));
   };
   const Bytes bytes =
       held(parameters_made(unit), false) + held(unit.layer->parameters_of(true), true);

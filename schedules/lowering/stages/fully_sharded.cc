@@ -81,10 +81,9 @@ void FullySharded::gather(Part& part, const StageUnit& unit, std::int32_t microb
 }
 
 int FullySharded::let_go(const StageUnit& unit, const LayerVisit& visit, bool is_last) const {
-  const ParallelPlan& plan = stage_.plan;
-  if (!plan.state.reshard_after_forward) return visit.makes_gradients && is_last ? 1 : 0;
+  if (!stage_.plan.state.reshard_after_forward) return visit.makes_gradients && is_last ? 1 : 0;
   const bool saves =
-      (plan.buffers.save_gathered && unit.layer->reads_weights_again) || &unit == root_;
+      (stage_.plan.buffers.save_gathered && unit.layer->reads_weights_again) || &unit == root_;
   const int own = visit.reads_parameters && !(saves && visit.is_forward) ? 1 : 0;
   return own + (saves && visit.makes_gradients ? 1 : 0);
 }
@@ -109,10 +108,10 @@ void FullySharded::leave(const StageUnit& unit, const LayerVisit& visit, std::in
 
 void FullySharded::reduce(Part& part, const StageUnit& unit, std::int32_t microbatch,
                           bool is_last) {
-  const ParallelPlan& plan = stage_.plan;
+  const std::int64_t gradient_bytes = stage_.plan.update.gradient_bytes;
   const std::string what = (part.experts ? "reduce experts of " : "reduce ") + unit.name;
   const std::int64_t parameters = unit.reduced(part.experts);
-  const Bytes bytes(padded(parameters, part.groups->shards) * plan.update.gradient_bytes);
+  const Bytes bytes(padded(parameters, part.groups->shards) * gradient_bytes);
   const OpRef reduction =
       stage_.add_collective(part.reduce_stream,
                             {.communicator = *part.groups->gradients,
@@ -132,7 +131,7 @@ void FullySharded::reduce(Part& part, const StageUnit& unit, std::int32_t microb
       *part.across_stream,
       {.communicator = *part.groups->across,
        .op = CollectiveOp::kAllReduce,
-       .bytes = Bytes(part_of(parameters, part.groups->shards) * plan.update.gradient_bytes),
+       .bytes = Bytes(part_of(parameters, part.groups->shards) * gradient_bytes),
        .type = stage_.gradient_type()},
       Axis::kData, stage_.label(what + " across groups", unit.block, microbatch),
       {after(reduction)});

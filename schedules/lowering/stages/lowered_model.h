@@ -69,9 +69,19 @@ Bytes message_size(const ModelSpec& model, const ParallelPlan& plan, const Model
 LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const Role& role,
                          const ExpertExchange& exchange);
 
-// roles_of() returns every role of the plan. role_of() returns the position of a rank's role
-// among them.
-std::vector<Role> roles_of(const ModelSpec& model, const ParallelPlan& plan);
-std::size_t role_of(const ModelSpec& model, const ParallelPlan& plan, std::int64_t rank);
+// The roles of a plan: context ranks, and expert ranks, that compute different amounts. 1: all are
+// alike.
+struct Roles {
+  std::int64_t contexts = 1;
+  std::int64_t experts = 1;
+
+  std::size_t size() const { return static_cast<std::size_t>(contexts * experts); }
+  Role operator[](std::size_t index) const {
+    const auto at = static_cast<std::int64_t>(index);
+    return {.context_rank = at % contexts, .expert_rank = at / contexts};
+  }
+  std::size_t of(const Ranks& mesh, std::int64_t rank) const;  // index of a rank's role
+};
+Roles roles_of(const ModelSpec& model, const ParallelPlan& plan);
 
 }  // namespace stepsim

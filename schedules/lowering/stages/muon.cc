@@ -43,15 +43,15 @@ void add_steps(const WeightMatrix& matrix, std::int64_t steps, std::vector<Kerne
 
 // Reads gradient, weight and moment, writes the last two, the weight in its own type and the
 // momentum in bf16, which becomes the update.
-Kernel momentum(const ParallelPlan& plan, std::int64_t values) {
-  const std::int64_t state = plan.update.optimizer_bytes - plan.update.second_moment_bytes;
+Kernel momentum(const OptimizerUpdate& optimizer, DataType weights, std::int64_t values) {
+  const std::int64_t state = optimizer.optimizer_bytes - optimizer.second_moment_bytes;
   const std::int64_t update = size_of(DataType::kBf16).value();
   return {.name = "muon",
           .kind = KernelKind::kElementwise,
           .type = DataType::kFp32,
           .flops = Flops(8 * static_cast<double>(values)),
-          .read = Bytes(values * (plan.update.gradient_bytes + state + update)),
-          .written = Bytes(values * (state + update + size_of(plan.weights()).value()))};
+          .read = Bytes(values * (optimizer.gradient_bytes + state + update)),
+          .written = Bytes(values * (state + update + size_of(weights).value()))};
 }
 
 // Brings whole matrices together, or divides their updates again.
@@ -101,25 +101,26 @@ std::vector<WeightMatrix> own_matrices(std::vector<WeightMatrix> matrices, std::
 }
 
 OpRef add_muon(Stage& stage, std::vector<Dependency> dependencies) {
-  const ParallelPlan& plan = stage.plan;
+  const OptimizerUpdate& update = stage.plan.update;
+  const int zero = stage.plan.state.zero;
   std::vector<Kernel> kernels;
   std::int64_t others = stage.updated_parameters();
   std::vector<OpRef> gathered;
   for (const bool experts : {false, true}) {
-    const std::int64_t shards = plan.state.zero >= 1 ? stage.groups(experts).shards : 1;
+    const std::int64_t shards = zero >= 1 ? stage.groups(experts).shards : 1;
     const std::int64_t values = part_of(matrix_values(stage, experts), shards);
     if (values == 0) continue;
     others -= values;
-    kernels.push_back(momentum(plan, values));
+    kernels.push_back(momentum(update, stage.plan.weights(), values));
     for (const WeightMatrix& matrix : own_matrices(matrices_of_stage(stage, experts), shards)) {
-      add_steps(matrix, plan.update.newton_schulz_steps, kernels);
+      add_steps(matrix, update.newton_schulz_steps, kernels);
     }
-    if (plan.state.zero == 3 && shards > 1) {
+    if (zero == 3 && shards > 1) {
       gathered.push_back(exchange(stage, experts, dependencies));
     }
   }
   for (const OpRef& op : gathered) dependencies.push_back(after(op));
-  kernels.push_back(adam_kernel(plan, std::max<std::int64_t>(0, others)));
+  kernels.push_back(adam_kernel(update, stage.plan.weights(), std::max<std::int64_t>(0, others)));
   OpRef last = add_update(stage, kernels, std::move(dependencies));
   if (!gathered.empty()) {
     std::vector<Dependency> divided;

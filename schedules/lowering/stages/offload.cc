@@ -86,16 +86,16 @@ bool is_offloaded(const Stage& stage, const StageUnit& unit) {
 OpRef add_offloaded_optimizer(Stage& stage, std::vector<CompleteGradients> complete,
                               const std::vector<Dependency>& ready,
                               const std::vector<Dependency>& valid) {
-  const ParallelPlan& plan = stage.plan;
-  const bool on_host = plan.update.host_optimizer;
-  const std::int64_t weight_bytes = size_of(plan.weights()).value();
+  const OptimizerUpdate& optimizer = stage.plan.update;
+  const bool on_host = optimizer.host_optimizer;
+  const std::int64_t weight_bytes = size_of(stage.plan.weights()).value();
   const StreamId out = stage.builder.add_stream("host out");
   const StreamId in = stage.builder.add_stream("host in");
   const StreamId update = on_host ? stage.builder.add_stream("host update") : StreamId();
   const std::vector<std::int64_t> sizes = bucket_sizes(stage, complete);
   stage.builder.hold_on_host(
       Bytes(stage.updated_parameters() *
-            (plan.update.optimizer_bytes + (on_host ? plan.update.gradient_bytes : 0))));
+            (optimizer.optimizer_bytes + (on_host ? optimizer.gradient_bytes : 0))));
   std::vector<OpRef> outs;
   OpRef last{};
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -104,24 +104,23 @@ OpRef add_offloaded_optimizer(Stage& stage, std::vector<CompleteGradients> compl
     const std::vector<Dependency> own =
         early ? std::vector<Dependency>{after(complete[i].by)} : ready;
     std::vector<Dependency> known = own;
-    if (plan.update.clip_gradients) known = valid;
+    if (optimizer.clip_gradients) known = valid;
     const auto copy = [&](std::int64_t bytes) { return Bytes(sizes[i] * bytes); };
     if (on_host) {
       const OpRef gradients = add_host(
-          stage, out, {.action = HostAction::kCopyOut, .bytes = copy(plan.update.gradient_bytes)},
+          stage, out, {.action = HostAction::kCopyOut, .bytes = copy(optimizer.gradient_bytes)},
           stage.label("gradients to host"), own);
       known.push_back(after(gradients));
       const OpRef updated = add_host(
           stage, update,
           {.action = HostAction::kUpdate,
-           .bytes =
-               copy(plan.update.gradient_bytes + 2 * plan.update.optimizer_bytes + weight_bytes)},
+           .bytes = copy(optimizer.gradient_bytes + 2 * optimizer.optimizer_bytes + weight_bytes)},
           stage.label("optimizer on host"), std::move(known));
       last = add_host(stage, in, {.action = HostAction::kCopyIn, .bytes = copy(weight_bytes)},
                       stage.label("weights from host"), {after(updated)});
       continue;
     }
-    const Bytes state = copy(plan.update.optimizer_bytes);
+    const Bytes state = copy(optimizer.optimizer_bytes);
     std::vector<Dependency> room = own;
     if (i >= 2) room = {after(outs[i - 2])};
     known.push_back(after(
@@ -186,16 +185,16 @@ void ActivationOffload::before_backward(const StageUnit& unit, std::int32_t micr
 }
 
 Bytes offloaded_bytes(const Stage& stage) {
-  const ParallelPlan& plan = stage.plan;
+  const OffloadPlan& offload = stage.plan.offload;
+  const OptimizerUpdate& update = stage.plan.update;
   std::int64_t bytes = 0;
-  if (plan.offload.optimizer && plan.training.optimizer == Optimizer::kAdam) {
-    bytes +=
-        stage.updated_parameters() *
-        (plan.update.host_optimizer ? plan.update.gradient_bytes + size_of(plan.weights()).value()
-                                    : 2 * plan.update.optimizer_bytes);
+  if (offload.optimizer && stage.plan.training.optimizer == Optimizer::kAdam) {
+    bytes += stage.updated_parameters() *
+             (update.host_optimizer ? update.gradient_bytes + size_of(stage.plan.weights()).value()
+                                    : 2 * update.optimizer_bytes);
   }
-  if (plan.offload.copy_checkpoint) bytes += checkpoint_share(stage).value();
-  for (std::size_t chunk = 0; plan.offload.activations && chunk < stage.chunks.size(); ++chunk) {
+  if (offload.copy_checkpoint) bytes += checkpoint_share(stage).value();
+  for (std::size_t chunk = 0; offload.activations && chunk < stage.chunks.size(); ++chunk) {
     // With two copies of a stage, each copy runs some of the micro-batches.
     const auto forwards = std::ranges::count_if(
         stage.schedule.ranks[static_cast<std::size_t>(stage.number)], [&](const PipelineOp& op) {

@@ -35,17 +35,18 @@ Bytes block_placeholders(const Stage& stage) {
 
 // Returns the bytes of weights as narrow matmuls read them, which stay beside the weights.
 Bytes narrow_copies(const Stage& stage) {
-  const ParallelPlan& plan = stage.plan;
-  if (!plan.narrow.keep_narrow_weights || plan.state.zero == 3 || plan.narrow.round_weights)
+  const NarrowTypes& narrow = stage.plan.narrow;
+  const DataType type = stage.plan.precision.type;
+  if (!narrow.keep_narrow_weights || stage.plan.state.zero == 3 || narrow.round_weights)
     return Bytes(0);
   std::int64_t values = 0;
   for (const StageChunk& chunk : stage.chunks) {
     for (const StageUnit& unit : chunk.units) values += unit.layer->narrow_weights;
   }
   const bool both_ways =
-      (plan.scales_rows() || plan.narrow.transpose_operands) && !plan.narrow.transpose_weights;
-  const std::int64_t copies = (both_ways ? 2 : 1) - (plan.weights() == plan.precision.type ? 1 : 0);
-  return copies * bytes_of(values, plan.precision.type);
+      (narrow.scales_rows(type) || narrow.transpose_operands) && !narrow.transpose_weights;
+  const std::int64_t copies = (both_ways ? 2 : 1) - (stage.plan.weights() == type ? 1 : 0);
+  return copies * bytes_of(values, type);
 }
 
 OpRef add_compute(Stage& stage, const std::vector<Kernel>& kernels, const std::string& name,
@@ -121,14 +122,13 @@ std::vector<Dependency> add_gradient_norm(Stage& stage, std::vector<Dependency> 
   return {after(norm)};
 }
 
-Kernel adam_kernel(const ParallelPlan& plan, std::int64_t parameters) {
+Kernel adam_kernel(const OptimizerUpdate& update, DataType weights, std::int64_t parameters) {
   return {.name = "adam",
           .kind = KernelKind::kElementwise,
           .type = DataType::kFp32,
           .flops = Flops(kAdamFlops * static_cast<double>(parameters)),
-          .read = Bytes(parameters * (plan.update.gradient_bytes + plan.update.optimizer_bytes)),
-          .written =
-              Bytes(parameters * (plan.update.optimizer_bytes + size_of(plan.weights()).value()))};
+          .read = Bytes(parameters * (update.gradient_bytes + update.optimizer_bytes)),
+          .written = Bytes(parameters * (update.optimizer_bytes + size_of(weights).value()))};
 }
 
 OpRef add_update(Stage& stage, const std::vector<Kernel>& kernels,
@@ -137,7 +137,8 @@ OpRef add_update(Stage& stage, const std::vector<Kernel>& kernels,
 }
 
 OpRef add_adam(Stage& stage, std::int64_t parameters, std::vector<Dependency> dependencies) {
-  return add_update(stage, {adam_kernel(stage.plan, parameters)}, std::move(dependencies));
+  return add_update(stage, {adam_kernel(stage.plan.update, stage.plan.weights(), parameters)},
+                    std::move(dependencies));
 }
 
 OpRef add_optimizer(Stage& stage, std::vector<Dependency> dependencies) {

@@ -25,7 +25,7 @@ std::vector<Dependency> add_gradient_norm(Stage& stage, std::vector<Dependency> 
 OpRef add_optimizer(Stage& stage, std::vector<Dependency> dependencies);
 
 // Returns its kernel, and adds any kernels as the optimizer's op.
-Kernel adam_kernel(const ParallelPlan& plan, std::int64_t parameters);
+Kernel adam_kernel(const OptimizerUpdate& update, DataType weights, std::int64_t parameters);
 OpRef add_update(Stage& stage, const std::vector<Kernel>& kernels,
                  std::vector<Dependency> dependencies);
 

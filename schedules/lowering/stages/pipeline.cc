@@ -16,9 +16,10 @@ constexpr std::int32_t kAnyBoundary = -1;
 // Returns whether the two messages of a fused op are one batch. In groups of more micro-batches
 // than stages, the peer has them in different ops, so that each of two batches would wait for the
 // other.
-bool are_one_batch(const ParallelPlan& plan) {
-  return !plan.overlap.expert_parallel ||
-         plan.pipeline.microbatch_group.value_or(plan.mesh.pp) <= plan.mesh.pp;
+bool are_one_batch(const Stage& stage) {
+  const std::int64_t pp = stage.plan.mesh.pp;
+  return !stage.plan.overlap.expert_parallel ||
+         stage.plan.pipeline.microbatch_group.value_or(pp) <= pp;
 }
 
 void append(std::vector<Dependency>& all, std::vector<Dependency> more) {
@@ -180,7 +181,7 @@ std::vector<Dependency> StageMessages::receive(const std::vector<Handover>& inpu
     append(waits, std::move(handed->second));
     handed_.erase(handed);
   }
-  if (are_one_batch(stage_.plan)) {
+  if (are_one_batch(stage_)) {
     if (!batch.empty()) waits.push_back(after(post(batch, {})));
   } else {
     for (const Message& one : batch) waits.push_back(after(post({one}, {})));
@@ -213,7 +214,7 @@ void StageMessages::send(std::vector<Result> results) {
       made_by_[key_of(output)] = std::move(result.made_by);
       continue;
     }
-    if (!are_one_batch(stage_.plan)) {
+    if (!are_one_batch(stage_)) {
       const OpRef sent = post({message(output, *to, true)}, std::move(result.made_by));
       if (!stage_.plan.overlap.pipeline) sent_.push_back(after(sent));
       continue;

@@ -9,26 +9,26 @@
 namespace stepsim {
 namespace {
 
-std::int32_t rank_of_stage(const ParallelPlan& plan, std::int64_t stage) {
-  const std::int64_t at = stage % plan.mesh.pp;
-  const bool goes_back = placement_of(plan) == Placement::kV && stage / plan.mesh.pp % 2 == 1;
-  return static_cast<std::int32_t>(goes_back ? plan.mesh.pp - 1 - at : at);
+std::int32_t rank_of_stage(Placement placement, std::int64_t pp, std::int64_t stage) {
+  const std::int64_t at = stage % pp;
+  const bool goes_back = placement == Placement::kV && stage / pp % 2 == 1;
+  return static_cast<std::int32_t>(goes_back ? pp - 1 - at : at);
 }
 
 // Returns the rank of the pipeline that has each layer.
-std::vector<std::int32_t> ranks_of_layers(const ModelSpec& model, const ParallelPlan& plan) {
+std::vector<std::int32_t> ranks_of_layers(const std::vector<std::int64_t>& layers,
+                                          Placement placement, std::int64_t pp) {
   std::vector<std::int32_t> ranks;
-  for (std::int64_t stage = 0; stage < stages_of(plan); ++stage) {
-    ranks.resize(ranks.size() + static_cast<std::size_t>(layers_of(plan, stage, model.layers)),
-                 rank_of_stage(plan, stage));
+  for (std::size_t stage = 0; stage < layers.size(); ++stage) {
+    ranks.resize(ranks.size() + static_cast<std::size_t>(layers[stage]),
+                 rank_of_stage(placement, pp, static_cast<std::int64_t>(stage)));
   }
   return ranks;
 }
 
-void add_blocks(const ModelSpec& model, const ParallelPlan& plan,
+// `ranks`: those of the layers.
+void add_blocks(const ModelSpec& model, const std::vector<std::int32_t>& ranks,
                 std::vector<SharedWeights>& shared) {
-  if (model.shared.blocks == 0) return;
-  const std::vector<std::int32_t> ranks = ranks_of_layers(model, plan);
   const std::vector<std::optional<std::int64_t>> blocks = shared_blocks(model);
   for (std::int64_t block = 0; block < model.shared.blocks; ++block) {
     std::set<std::int32_t> holders;
@@ -86,12 +86,16 @@ std::vector<std::optional<std::int64_t>> shared_blocks(const ModelSpec& model) {
 
 std::vector<SharedWeights> shared_weights(const ModelSpec& model, const ParallelPlan& plan) {
   std::vector<SharedWeights> shared;
-  if (plan.mesh.pp == 1 || placement_of(plan) == Placement::kBidirectional) return shared;
-  const std::int32_t last = rank_of_stage(plan, stages_of(plan) - 1);
+  const Placement placement = placement_of(plan.pipeline);
+  if (plan.mesh.pp == 1 || placement == Placement::kBidirectional) return shared;
+  const std::int32_t last = rank_of_stage(placement, plan.mesh.pp, stages_of(plan) - 1);
   if (shares_table(model) && last != 0) {
     shared.push_back({.name = "tied embedding", .holders = {0, last}, .owner = 0});
   }
-  add_blocks(model, plan, shared);
+  if (model.shared.blocks > 0) {
+    const std::vector<std::int64_t> layers = layers_of_stages(plan, model.layers);
+    add_blocks(model, ranks_of_layers(layers, placement, plan.mesh.pp), shared);
+  }
   return shared;
 }
 

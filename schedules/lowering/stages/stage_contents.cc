@@ -31,18 +31,18 @@ void add_vision(const LoweredModel& lowered, StageChunk& chunk) {
 }
 
 // `before`: blocks in the stages before this one.
-void add_blocks(const LoweredModel& lowered, const ParallelPlan& plan, std::int32_t before,
+void add_blocks(const LoweredModel& lowered, const RecomputePlan& plan, std::int32_t before,
                 std::int32_t count, StageChunk& chunk) {
   for (std::int32_t index = 0; index < count; ++index) {
     const std::uint32_t kind =
         lowered.layers.kind_of_block[static_cast<std::size_t>(before + index)];
-    add_unit(lowered.blocks[kind].in(block_recompute(plan.recomputing, index, count)),
+    add_unit(lowered.blocks[kind].in(block_recompute(plan, index, count)),
              lowered.layers.blocks[kind].name, chunk, before + index,
              lowered.layers.blocks[kind].borrowed());
   }
 }
 
-void add_end(const ModelSpec& model, const LoweredModel& lowered, const ParallelPlan& plan,
+void add_end(const ModelSpec& model, const LoweredModel& lowered, const RecomputePlan& plan,
              StageChunk& chunk) {
   const ModelLayers& layers = lowered.layers;
   const std::int64_t table = table_of(layers);
@@ -50,7 +50,7 @@ void add_end(const ModelSpec& model, const LoweredModel& lowered, const Parallel
   for (std::size_t module = 0; module < lowered.prediction.size(); ++module) {
     const PredictionModule& layer = layers.prediction[module];
     add_unit(lowered.prediction[module].entry, layer.entry.name, chunk, {}, table);
-    add_unit(lowered.blocks[layer.kind_of_block].in(block_recompute(plan.recomputing, 0, 1)),
+    add_unit(lowered.blocks[layer.kind_of_block].in(block_recompute(plan, 0, 1)),
              layers.blocks[layer.kind_of_block].name, chunk,
              static_cast<std::int32_t>(model.layers) + static_cast<std::int32_t>(module));
     add_unit(lowered.prediction[module].head, layer.head.name, chunk, {},
@@ -137,19 +137,18 @@ void fill_shared(const ModelSpec& model, const ModelLayers& layers, Stage& stage
 
 }  // namespace
 
-std::vector<std::int32_t> first_blocks(const ModelSpec& model, const ParallelPlan& plan,
-                                       const PipelineSchedule& schedule) {
+std::vector<std::int32_t> first_blocks(const std::vector<std::int64_t>& layers) {
   std::vector<std::int32_t> first{0};
-  for (std::int32_t stage = 0; stage < stage_count(schedule); ++stage) {
-    first.push_back(first.back() + static_cast<std::int32_t>(layers_of(plan, stage, model.layers)));
+  for (const std::int64_t count : layers) {
+    first.push_back(first.back() + static_cast<std::int32_t>(count));
   }
   return first;
 }
 
 void fill_stage(const ModelSpec& model, const LoweredModel& lowered, Stage& stage) {
-  const ParallelPlan& plan = stage.plan;
   const std::int32_t stages = stage_count(stage.schedule);
-  const std::vector<std::int32_t> first_block = first_blocks(model, plan, stage.schedule);
+  const std::vector<std::int32_t> first_block =
+      first_blocks(layers_of_stages(stage.plan, model.layers));
   for (std::int32_t index = 0; index < stage.schedule.chunks; ++index) {
     StageChunk& chunk = stage.chunks.emplace_back();
     chunk.stage = stage_of(stage.schedule, stage.number, index);
@@ -160,14 +159,16 @@ void fill_stage(const ModelSpec& model, const LoweredModel& lowered, Stage& stag
       add_unit(lowered.embedding, "embedding", chunk);
       if (chunk.units.size() > before) chunk.units.back().is_embedding = true;
     }
-    add_blocks(lowered, plan, first_block[at], first_block[at + 1] - first_block[at], chunk);
-    if (chunk.stage == stages - 1) add_end(model, lowered, plan, chunk);
+    add_blocks(lowered, stage.plan.recomputing, first_block[at],
+               first_block[at + 1] - first_block[at], chunk);
+    if (chunk.stage == stages - 1) add_end(model, lowered, stage.plan.recomputing, chunk);
   }
   fill_shared(model, lowered.layers, stage);
-  if (plan.is_inference()) {
+  if (stage.plan.is_inference()) {
     const auto at = static_cast<std::size_t>(stage.number);
-    stage.cache = cache_of_layers(model, requests_of(plan), plan.mesh.tp, plan.cache.split,
-                                  first_block[at], first_block[at + 1], plan.mesh.cp);
+    stage.cache =
+        cache_of_layers(model, requests_of(stage.plan), stage.plan.mesh.tp, stage.plan.cache.split,
+                        first_block[at], first_block[at + 1], stage.plan.mesh.cp);
     stage.weights = weights_of(model, lowered.layers, first_block[at], first_block[at + 1], stage);
   }
 }

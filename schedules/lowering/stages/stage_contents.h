@@ -11,9 +11,9 @@
 
 namespace stepsim {
 
-// Returns the first block of each global stage, and the number of all blocks.
-std::vector<std::int32_t> first_blocks(const ModelSpec& model, const ParallelPlan& plan,
-                                       const PipelineSchedule& schedule);
+// Returns the first block of each global stage, and the number of all blocks. `layers`: those of
+// the stages.
+std::vector<std::int32_t> first_blocks(const std::vector<std::int64_t>& layers);
 
 // Sets the chunks of a stage, the weights that it shares, and weights and cache of a pass of
 // inference. Cost: linear in its layers and in the stages of the pipeline. REQUIRES: plan,

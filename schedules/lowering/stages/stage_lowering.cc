@@ -88,7 +88,7 @@ const char* word_for(PathLabel label, bool weight_gradient) {
 class StageLowering {
  public:
   explicit StageLowering(Stage& stage) : stage_(stage) {
-    if (stage.plan.is_launched()) stage.builder.launch_by_host();
+    if (stage.plan.launches.delay_ops()) stage.builder.launch_by_host();
     stage.compute = stage.builder.add_stream("compute", true);
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
       if (!stage.communicators.lanes[lane]) continue;
@@ -158,8 +158,7 @@ class StageLowering {
 
  private:
   OpRef add_optimizer(const std::vector<Dependency>& ready, const std::vector<Dependency>& valid) {
-    const ParallelPlan& plan = stage_.plan;
-    if (!plan.offload.optimizer || plan.training.optimizer != Optimizer::kAdam) {
+    if (!stage_.plan.offload.optimizer || stage_.plan.training.optimizer != Optimizer::kAdam) {
       return stepsim::add_optimizer(stage_, valid);
     }
     return add_offloaded_optimizer(
@@ -232,7 +231,7 @@ class StageLowering {
         {.communicator = *stage_.communicators.lanes[lane],
          .op = CollectiveOp::kAllGather,
          .bytes = stage_.boundary,
-         .type = stage_.plan.communicated()},
+         .type = stage_.plan.precision.communicated()},
         Axis::kTensor,
         stage_.label("gather " + std::string(name_of(input.kind)), {}, input.microbatch), arrived);
     stage_.builder.change_memory(gather,

@@ -21,20 +21,21 @@ LayerStep ring_hop(Lane lane, std::int64_t ticket, Bytes bytes, DataType type) {
 
 class Ring {
  public:
-  Ring(const ContextShare& share, const ParallelPlan& plan) : share_(share), plan_(plan) {}
+  Ring(const ContextShare& share, const Precision& precision)
+      : share_(share), precision_(precision) {}
 
   std::vector<LayerStep> forward(Bytes kept) const {
     std::vector<LayerStep> steps;
-    for (std::int64_t chunk = 0; chunk < plan_.mesh.cp; ++chunk) {
-      if (chunk + 1 < plan_.mesh.cp) steps.push_back(hop(Lane::kContext, kForward + chunk + 1));
+    for (std::int64_t chunk = 0; chunk < share_.mesh.cp; ++chunk) {
+      if (chunk + 1 < share_.mesh.cp) steps.push_back(hop(Lane::kContext, kForward + chunk + 1));
       LayerStep step = compute(chunk, kForward);
       const double pairs = pairs_of(chunk);
       if (pairs == 0) continue;
       step.kernels.push_back(in_documents(attention_forward("attention", type(), shape(pairs)),
-                                          plan_.batch.document_length));
+                                          share_.batch.document_length));
       if (chunk > 0) step.kernels.push_back(merge("merge_attention", outputs()));
       step.kept = std::exchange(kept, Bytes(0));
-      step.workspace = 2 * chunk_bytes(plan_.activations());
+      step.workspace = 2 * chunk_bytes(precision_.activations());
       steps.push_back(std::move(step));
     }
     return steps;
@@ -43,16 +44,16 @@ class Ring {
   std::vector<LayerStep> backward(Bytes let_go) const {
     std::vector<LayerStep> steps;
     std::size_t last = 0;
-    for (std::int64_t chunk = 0; chunk < plan_.mesh.cp; ++chunk) {
-      const bool is_last = chunk + 1 == plan_.mesh.cp;
+    for (std::int64_t chunk = 0; chunk < share_.mesh.cp; ++chunk) {
+      const bool is_last = chunk + 1 == share_.mesh.cp;
       if (!is_last) steps.push_back(hop(Lane::kContext, kBackward + chunk + 1));
       LayerStep step = compute(chunk, kBackward);
       const double pairs = pairs_of(chunk);
       if (pairs > 0) {
         step.kernels.push_back(in_documents(attention_backward("attention", type(), shape(pairs)),
-                                            plan_.batch.document_length));
+                                            share_.batch.document_length));
         if (chunk > 0) step.kernels.push_back(merge("merge_gradients", keys_and_values()));
-        step.workspace = 4 * chunk_bytes(plan_.activations());
+        step.workspace = 4 * chunk_bytes(precision_.activations());
         last = steps.size();
         steps.push_back(std::move(step));
       }
@@ -70,18 +71,18 @@ class Ring {
   static constexpr std::int64_t kBackward = 1'000'000;
   static constexpr std::int64_t kGradients = 2'000'000;
 
-  DataType type() const { return plan_.activations(); }
+  DataType type() const { return precision_.activations(); }
 
   std::vector<TokenSpan> spans(std::int64_t rank) const {
-    return spans_of_rank(plan_.batch.sequence, plan_.mesh.cp, rank,
-                         plan_.tensor.cp_mode != ContextMode::kRing);
+    return spans_of_rank(share_.batch.sequence, share_.mesh.cp, rank,
+                         share_.mode != ContextMode::kRing);
   }
 
   // Counts the pairs of this rank's queries and the keys that have come after `chunk` hops.
   double pairs_of(std::int64_t chunk) const {
-    const std::int64_t owner = (share_.rank + plan_.mesh.cp - chunk) % plan_.mesh.cp;
+    const std::int64_t owner = (share_.rank + share_.mesh.cp - chunk) % share_.mesh.cp;
     const AttentionMask mask{share_.causal, share_.window, share_.window_kind,
-                             plan_.batch.document_length};
+                             share_.batch.document_length};
     double pairs = 0;
     for (const TokenSpan& queries : spans(share_.rank)) {
       for (const TokenSpan& keys : spans(owner)) pairs += pairs_between(mask, queries, keys);
@@ -116,11 +117,12 @@ class Ring {
   }
 
   LayerStep hop(Lane lane, std::int64_t ticket) const {
-    return ring_hop(lane, ticket, chunk_bytes(plan_.communicated()), plan_.communicated());
+    return ring_hop(lane, ticket, chunk_bytes(precision_.communicated()),
+                    precision_.communicated());
   }
 
   const ContextShare& share_;
-  const ParallelPlan& plan_;
+  const Precision& precision_;
 };
 
 // Bytes of one rank's tokens in the types in which they travel.
@@ -184,19 +186,19 @@ bool is_ring(ContextMode mode) {
 }  // namespace
 
 std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare& share,
-                                          const ParallelPlan& plan) {
-  assert(plan.mesh.cp > 1);
-  std::vector<OpExchange> exchanges = pass_states(block, plan.mesh, plan.tensor.cp_mode);
+                                          const Precision& precision) {
+  assert(share.mesh.cp > 1);
+  std::vector<OpExchange> exchanges = pass_states(block, share.mesh, share.mode);
   const auto attention = std::ranges::find_if(
       block.ops, [](const LayerOp& op) { return op.name.role() == OpRole::kAttention; });
   if (attention == block.ops.end()) return exchanges;
   OpExchange result;
-  if (plan.tensor.cp_mode == ContextMode::kAllGather) {
-    result = gather(share.shape, plan.mesh, plan.communicated());
-  } else if (plan.tensor.cp_mode == ContextMode::kUlysses) {
-    result = switch_heads(share.shape, plan.communicated());
+  if (share.mode == ContextMode::kAllGather) {
+    result = gather(share.shape, share.mesh, precision.communicated());
+  } else if (share.mode == ContextMode::kUlysses) {
+    result = switch_heads(share.shape, precision.communicated());
   } else {
-    const Ring ring(share, plan);
+    const Ring ring(share, precision);
     result.forward = ring.forward(attention->saved.total);
     result.backward = ring.backward(attention->saved.total);
   }
@@ -222,24 +224,22 @@ std::vector<LayerStep> ring_of_pass(const LayerOp& attention, DataType communica
   return steps;
 }
 
-bool context_ranks_differ(const ParallelPlan& plan, const ModelSpec& model) {
-  if (plan.mesh.cp == 1 || !is_ring(plan.tensor.cp_mode)) return false;
-  if (plan.batch.document_length > 0)
-    return true;  // documents don't end where the ranks' tokens do
-  if (!model.attention.causal) return false;
-  return plan.tensor.cp_mode == ContextMode::kRing || model.attention.window > 0;
+bool context_ranks_differ(const Ranks& mesh, ContextMode mode, std::int64_t document_length,
+                          const AttentionSpec& attention) {
+  if (mesh.cp == 1 || !is_ring(mode)) return false;
+  if (document_length > 0) return true;  // documents don't end where the ranks' tokens do
+  return attention.causal && (mode == ContextMode::kRing || attention.window > 0);
 }
 
-std::int64_t context_bytes(const AttentionShape& shape, const ParallelPlan& plan,
-                           const ContextAgain& again) {
-  const Sizes sizes = sizes_of(shape, plan.communicated());
-  const std::int64_t n = plan.mesh.cp;
+std::int64_t context_bytes(const AttentionShape& shape, const Ranks& mesh, ContextMode mode,
+                           DataType communicated, const ContextAgain& again) {
+  const Sizes sizes = sizes_of(shape, communicated);
+  const std::int64_t n = mesh.cp;
   const std::int64_t chunk = sizes.keys_and_values.value();
   std::int64_t inputs = (n - 1) * n * chunk;
   std::int64_t outputs = 0;
-  std::int64_t backward =
-      is_ring(plan.tensor.cp_mode) ? n * (2 * n - 1) * chunk : 2 * (n - 1) * n * chunk;
-  if (plan.tensor.cp_mode == ContextMode::kUlysses) {
+  std::int64_t backward = is_ring(mode) ? n * (2 * n - 1) * chunk : 2 * (n - 1) * n * chunk;
+  if (mode == ContextMode::kUlysses) {
     inputs = (n - 1) * (sizes.queries + sizes.keys_and_values).value();
     outputs = (n - 1) * sizes.output.value();
     backward = inputs + outputs;

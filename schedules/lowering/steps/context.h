@@ -40,6 +40,9 @@ namespace stepsim {
 
 // ContextShare is the attention that one context rank computes.
 struct ContextShare {
+  const Ranks& mesh;
+  const BatchShape& batch;
+  ContextMode mode = ContextMode::kZigzagRing;
   AttentionShape shape{};  // over all keys, as workload/mixers/attention.h gives it
   bool causal = true;
   std::int64_t window = 0;  // as in ModelSpec
@@ -47,16 +50,17 @@ struct ContextShare {
   std::int64_t rank = 0;  // rank's coordinate along cp
 };
 
-// Returns the exchanges of a block's ops "attention" and "scan". REQUIRES: plan.cp > 1.
+// Returns the exchanges of a block's ops "attention" and "scan". REQUIRES: share.mesh.cp > 1.
 std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare& share,
-                                          const ParallelPlan& plan);
+                                          const Precision& precision);
 
 // Returns what the attention of a pass of inference runs whose context ranks are a ring: its parts
 // (PassExchange::parts), and beside each the hop that brings the next one.
 std::vector<LayerStep> ring_of_pass(const LayerOp& attention, DataType communicated);
 
 // Returns whether context ranks compute different amounts of attention.
-bool context_ranks_differ(const ParallelPlan& plan, const ModelSpec& model);
+bool context_ranks_differ(const Ranks& mesh, ContextMode mode, std::int64_t document_length,
+                          const AttentionSpec& attention);
 
 // Messages of the forward that are sent a second time because attention is recomputed: keys and
 // values (with ulysses also queries), and the output (ulysses only).
@@ -66,8 +70,8 @@ struct ContextAgain {
 };
 
 // Returns the bytes that a context group sends for one block and one micro-batch.
-std::int64_t context_bytes(const AttentionShape& shape, const ParallelPlan& plan,
-                           const ContextAgain& again);
+std::int64_t context_bytes(const AttentionShape& shape, const Ranks& mesh, ContextMode mode,
+                           DataType communicated, const ContextAgain& again);
 // The same for the states that it passes on. `again`: the forward's are passed a second time.
 std::int64_t state_bytes(const Layer& block, const Ranks& mesh, ContextMode mode, bool again);
 

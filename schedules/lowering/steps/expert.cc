@@ -32,31 +32,34 @@ Bytes sent(const ByteMatrix& matrix, std::uint32_t member) {
 
 class Travel {
  public:
-  Travel(const TokenRouting& routing, const ParallelPlan& plan, const ExpertExchange& exchange,
-         std::int64_t expert_rank)
+  // `quick`: a library may take its low-latency kernels.
+  Travel(const TokenRouting& routing, const Ranks& mesh, const Precision& precision, bool quick,
+         const ExpertExchange& exchange, std::int64_t expert_rank)
       : routing_(routing),
-        plan_(plan),
+        mesh_(mesh),
+        precision_(precision),
+        quick_(quick),
         exchange_(exchange),
         expert_rank_(static_cast<std::uint32_t>(expert_rank)) {}
 
   std::vector<LayerStep> there() const {
     std::vector<LayerStep> steps;
-    if (plan_.mesh.ep > 1) steps.push_back(all_to_all(kThere));
-    if (plan_.mesh.etp > 1) {
+    if (mesh_.ep > 1) steps.push_back(all_to_all(kThere));
+    if (mesh_.etp > 1) {
       steps.push_back(stepsim::exchange(
           Lane::kExpertTensor, CollectiveOp::kAllGather,
-          plan_.mesh.etp * whole(at_experts(kThere), plan_.dispatched()), plan_.dispatched()));
+          mesh_.etp * whole(at_experts(kThere), precision_.dispatched()), precision_.dispatched()));
     }
     return steps;
   }
   std::vector<LayerStep> back() const {
     std::vector<LayerStep> steps;
-    if (plan_.mesh.etp > 1) {
+    if (mesh_.etp > 1) {
       steps.push_back(stepsim::exchange(Lane::kExpertTensor, CollectiveOp::kReduceScatter,
-                                        plan_.mesh.etp * whole(at_experts(kBack), plan_.combined()),
-                                        plan_.combined()));
+                                        mesh_.etp * whole(at_experts(kBack), precision_.combined()),
+                                        precision_.combined()));
     }
-    if (plan_.mesh.ep > 1) steps.push_back(all_to_all(kBack));
+    if (mesh_.ep > 1) steps.push_back(all_to_all(kBack));
     return steps;
   }
 
@@ -72,9 +75,9 @@ class Travel {
                          : sent(exchange_.matrices[kBack], expert_rank_);
   }
   LayerStep all_to_all(std::uint32_t way) const {
-    const DataType type = way == kThere ? plan_.dispatched() : plan_.combined();
+    const DataType type = way == kThere ? precision_.dispatched() : precision_.combined();
     LayerStep step = stepsim::exchange(Lane::kExperts, CollectiveOp::kAllToAll, even(way), type);
-    if (plan_.is_inference() && plan_.experts.dispatch == Dispatch::kAllToAll) {
+    if (quick_) {
       step.experts =
           ExpertHalf{.combines = way == kBack,
                      .tokens = routing_.tokens,
@@ -90,7 +93,9 @@ class Travel {
   }
 
   const TokenRouting& routing_;
-  const ParallelPlan& plan_;
+  const Ranks& mesh_;
+  const Precision& precision_;
+  bool quick_;
   const ExpertExchange& exchange_;
   std::uint32_t expert_rank_;
 };
@@ -118,13 +123,13 @@ struct EachWay {
 };
 
 // Returns the bytes that one stage's ranks send in one pass.
-EachWay bytes_once(const TokenRouting& routing, const ParallelPlan& plan,
+EachWay bytes_once(const TokenRouting& routing, const Ranks& mesh, const Precision& precision,
                    const ExpertExchange& exchange) {
-  const std::int64_t ranks = plan.mesh.tp * plan.mesh.cp * plan.mesh.dp;
+  const std::int64_t ranks = mesh.stage_ranks();
   if (exchange.matrices.empty()) {
     const std::int64_t copies = routing.tokens * routing.copies;
     const std::int64_t units =
-        ranks / plan.mesh.ep * (plan.mesh.ep - 1) * copies + ranks * (plan.mesh.etp - 1) * copies;
+        ranks / mesh.ep * (mesh.ep - 1) * copies + ranks * (mesh.etp - 1) * copies;
     return {units * routing.dispatched.value(), units * routing.combined.value()};
   }
   const auto of = [&](const ByteMatrix& matrix, const auto& at_experts, DataType type) {
@@ -132,11 +137,11 @@ EachWay bytes_once(const TokenRouting& routing, const ParallelPlan& plan,
     for (std::uint32_t member = 0; member < matrix.members; ++member) {
       gathered += whole(at_experts(matrix, member), type).value();
     }
-    return ranks / plan.mesh.ep * sent_in_all(matrix) +
-           ranks / (plan.mesh.ep * plan.mesh.etp) * plan.mesh.etp * (plan.mesh.etp - 1) * gathered;
+    return ranks / mesh.ep * sent_in_all(matrix) +
+           ranks / (mesh.ep * mesh.etp) * mesh.etp * (mesh.etp - 1) * gathered;
   };
-  return {of(exchange.matrices[kThere], received, plan.dispatched()),
-          of(exchange.matrices[kBack], sent, plan.combined())};
+  return {of(exchange.matrices[kThere], received, precision.dispatched()),
+          of(exchange.matrices[kBack], sent, precision.combined())};
 }
 
 }  // namespace
@@ -151,12 +156,13 @@ LayerStep exchange(Lane lane, CollectiveOp op, Bytes bytes, DataType type) {
   return step;
 }
 
-ExpertExchange expert_exchange(const ModelSpec& model, const ParallelPlan& plan,
-                               const TokenRouting& routing, const Places& places) {
-  if (!routes_by_matrix(model, plan)) return {};
-  const bool two_level = plan.experts.dispatch == Dispatch::kTwoLevel;
-  ExpertRouting request =
-      expert_routing(model, plan, two_level ? ranks_of_expert_node(plan, places) : plan.mesh.ep);
+ExpertExchange expert_exchange(const ModelSpec& model, const Ranks& mesh,
+                               const ExpertPlacement& experts, const TokenRouting& routing,
+                               const Places& places) {
+  if (!routes_by_matrix(model, mesh, experts)) return {};
+  const bool two_level = experts.dispatch == Dispatch::kTwoLevel;
+  ExpertRouting request = expert_routing(model, mesh, experts,
+                                         two_level ? ranks_of_expert_node(mesh, places) : mesh.ep);
   request.tokens = routing.tokens;
   ExpertExchange exchange;
   request.token_bytes = routing.dispatched;
@@ -197,7 +203,8 @@ Layer shared_experts_beside_dispatch(Layer block) {
 std::vector<OpExchange> expert_exchanges(const Layer& block, const ParallelPlan& plan,
                                          const ExpertExchange& exchange, std::int64_t expert_rank) {
   if (!block.routing || plan.mesh.ep * plan.mesh.etp == 1) return {};
-  const Travel travel(*block.routing, plan, exchange, expert_rank);
+  const bool quick = plan.is_inference() && plan.experts.dispatch == Dispatch::kAllToAll;
+  const Travel travel(*block.routing, plan.mesh, plan.precision, quick, exchange, expert_rank);
   const auto is_expert = [](const LayerOp& op) { return op.region == Region::kExpert; };
   const auto first = std::ranges::find_if(block.ops, is_expert);
   const auto end = std::find_if_not(first, block.ops.end(), is_expert);
@@ -224,9 +231,10 @@ std::vector<OpExchange> expert_exchanges(const Layer& block, const ParallelPlan&
   return {std::move(shared), std::move(dispatch), std::move(combine)};
 }
 
-std::int64_t expert_bytes(const TokenRouting& routing, const ParallelPlan& plan,
-                          const ExpertExchange& exchange, const ExpertsAgain& again) {
-  const EachWay once = bytes_once(routing, plan, exchange);
+std::int64_t expert_bytes(const TokenRouting& routing, const Ranks& mesh,
+                          const Precision& precision, const ExpertExchange& exchange,
+                          const ExpertsAgain& again) {
+  const EachWay once = bytes_once(routing, mesh, precision, exchange);
   return once.there * (again.dispatch ? 3 : 2) + once.back * (again.combine ? 3 : 2);
 }
 

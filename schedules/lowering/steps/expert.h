@@ -42,8 +42,9 @@ struct ExpertExchange {
 };
 
 // REQUIRES: the plan is valid for the model and these places.
-ExpertExchange expert_exchange(const ModelSpec& model, const ParallelPlan& plan,
-                               const TokenRouting& routing, const Places& places);
+ExpertExchange expert_exchange(const ModelSpec& model, const Ranks& mesh,
+                               const ExpertPlacement& experts, const TokenRouting& routing,
+                               const Places& places);
 
 // Returns the tokens of all ranks that come to the chip with the `expert_rank`-th part of the
 // experts or to a chip that shares it. Each token counts once. REQUIRES: a two-level dispatch;
@@ -71,7 +72,8 @@ struct ExpertsAgain {
 };
 
 // Returns the bytes that all ranks of a stage send for one layer and one micro-batch.
-std::int64_t expert_bytes(const TokenRouting& routing, const ParallelPlan& plan,
-                          const ExpertExchange& exchange, const ExpertsAgain& again);
+std::int64_t expert_bytes(const TokenRouting& routing, const Ranks& mesh,
+                          const Precision& precision, const ExpertExchange& exchange,
+                          const ExpertsAgain& again);
 
 }  // namespace stepsim

@@ -39,23 +39,23 @@ Kernels behind_gather(const std::vector<Kernel>& kernels, std::optional<DataType
 
 // Returns the kernels of an op's input gradient that stand behind the gather of its result's
 // gradient, if the T region ends with it. `is_last`: the layer leaves no region at its end.
-Kernels gradients_of_input(const Layer& layer, std::size_t i, const ParallelPlan& plan,
+Kernels gradients_of_input(const Layer& layer, std::size_t i, const TensorGroup& group,
                            bool is_last) {
   const LayerOp& op = layer.ops[i];
   const bool is_end = i + 1 == layer.ops.size();
   const bool leaves = is_end ? !is_last : !is_tensor(layer.ops[i + 1]);
-  const bool gathers = plan.mesh.tp > 1 && plan.tensor.sequence_parallel && is_tensor(op) && leaves;
+  const bool gathers = group.ranks > 1 && group.sequence_parallel && is_tensor(op) && leaves;
   if (!gathers) return op.input_gradient;
   return behind_gather(op.input_gradient, op.tensor.gradient_gathered_as);
 }
 
 class LayerSteps {
  public:
-  LayerSteps(const Layer& layer, const ParallelPlan& plan, Bytes boundary)
-      : plan_(plan),
-        sequence_parallel_(plan.tensor.sequence_parallel),
+  LayerSteps(const Layer& layer, const TensorGroup& group, Bytes boundary)
+      : group_(group),
+        sequence_parallel_(group.sequence_parallel),
         features_(has_width(layer)),
-        type_(plan.communicated()),
+        type_(group.precision.communicated()),
         boundary_(boundary) {}
 
   LayerStep& compute() {
@@ -77,7 +77,7 @@ class LayerSteps {
     add_collective(op, kind, bytes, type_);
   }
   void gather_input(const LayerOp& op, Kind kind = Kind::kCollective) {
-    add_collective(CollectiveOp::kAllGather, kind, gathered_input(op, plan_, boundary_),
+    add_collective(CollectiveOp::kAllGather, kind, gathered_input(op, group_, boundary_),
                    op.tensor.input_gathered_as.value_or(type_));
   }
   void add_collective(CollectiveOp op, Kind kind, Bytes bytes, DataType type) {
@@ -119,7 +119,7 @@ class LayerSteps {
     if (!sequence_parallel_) return;
     run(rounded_before(op.input_gradient, op.tensor.gradient_gathered_as));
     add_collective(CollectiveOp::kAllGather, Kind::kCollective,
-                   gathered_gradient(op, plan_, boundary_),
+                   gathered_gradient(op, group_, boundary_),
                    op.tensor.gradient_gathered_as.value_or(type_));
   }
   // S to T.
@@ -142,7 +142,7 @@ class LayerSteps {
   }
 
  private:
-  const ParallelPlan& plan_;
+  const TensorGroup& group_;
   bool sequence_parallel_;
   bool features_;  // two-dimensional weights: features are divided too
   DataType type_;
@@ -159,13 +159,13 @@ const OpExchange& exchange_of(std::size_t op, const Exchanges& exchanges) {
   return found == exchanges.end() ? kNone : *found;
 }
 
-std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
+std::vector<LayerStep> forward_steps(const Layer& layer, const TensorGroup& group, Bytes boundary,
                                      bool is_last, const Exchanges& exchanges) {
-  LayerSteps steps(layer, plan, boundary);
+  LayerSteps steps(layer, group, boundary);
   for (std::size_t i = 0; i < layer.ops.size(); ++i) {
     const LayerOp& op = layer.ops[i];
     Kernels kernels = op.forward;
-    if (plan.mesh.tp > 1 && i > 0 && is_tensor(layer.ops[i - 1]) != is_tensor(op)) {
+    if (group.ranks > 1 && i > 0 && is_tensor(layer.ops[i - 1]) != is_tensor(op)) {
       is_tensor(op) ? steps.enter_tensor_region(op) : steps.enter_sequence_region();
       if (is_tensor(op)) kernels = behind_gather(op.forward, op.tensor.input_gathered_as);
     }
@@ -185,31 +185,30 @@ std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& pla
       steps.split();
     }
     steps.append(exchange.after_forward);
-    if (plan.mesh.tp > 1 && op.tensor.reduced_values_per_token > 0) {
-      const std::int64_t tokens = plan.tokens();
+    if (group.ranks > 1 && op.tensor.reduced_values_per_token > 0) {
+      const std::int64_t tokens = group.tokens;
       steps.add_collective(CollectiveOp::kAllReduce, Kind::kCollective,
                            Bytes(op.tensor.reduced_values_per_token * tokens * 4), DataType::kFp32);
     }
   }
-  if (plan.mesh.tp > 1 && !is_last && is_tensor(layer.ops.back())) {
+  if (group.ranks > 1 && !is_last && is_tensor(layer.ops.back())) {
     steps.enter_sequence_region();
   }
   return steps.take();
 }
 
-std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
+std::vector<LayerStep> backward_steps(const Layer& layer, const TensorGroup& group, Bytes boundary,
                                       bool is_last, const Exchanges& exchanges) {
-  LayerSteps steps(layer, plan, boundary);
-  if (plan.mesh.tp > 1 && !is_last && is_tensor(layer.ops.back())) {
+  LayerSteps steps(layer, group, boundary);
+  if (group.ranks > 1 && !is_last && is_tensor(layer.ops.back())) {
     steps.mirror_enter_sequence_region(layer.ops.back());
   }
   for (std::size_t i = layer.ops.size(); i-- > 0;) {
     const LayerOp& op = layer.ops[i];
-    const bool changes = plan.mesh.tp > 1 && i > 0 && is_tensor(op) != is_tensor(layer.ops[i - 1]);
+    const bool changes = group.ranks > 1 && i > 0 && is_tensor(op) != is_tensor(layer.ops[i - 1]);
     const bool leaves_tensor = changes && is_tensor(op);
     const bool enters_tensor = changes && !is_tensor(op);
-    const bool regathers =
-        plan.mesh.tp > 1 && plan.tensor.sequence_parallel && op.tensor.regathers_input;
+    const bool regathers = group.ranks > 1 && group.sequence_parallel && op.tensor.regathers_input;
     const OpExchange& exchange = exchange_of(i, exchanges);
     if (!exchange.before_backward.empty()) {
       steps.append(exchange.before_backward);
@@ -221,12 +220,11 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
     }
     LayerStep* step = &steps.compute();
     step->workspace = std::max(step->workspace, op.workspace.backward);
-    steps.run(gradients_of_input(layer, i, plan, is_last));
+    steps.run(gradients_of_input(layer, i, group, is_last));
     if (regathers) steps.gather_in_background(op);
     const bool gathers_more = !exchange.for_weights.empty();
     if (gathers_more) steps.in_background(exchange.for_weights);
-    if (leaves_tensor && plan.pieces.overlap_tensor)
-      steps.mirror_enter_tensor_region(op, Kind::kDetached);
+    if (leaves_tensor && group.overlaps) steps.mirror_enter_tensor_region(op, Kind::kDetached);
     if (regathers || gathers_more) steps.split();
     step = &steps.compute();
     for (const LayerStep& gather : exchange.for_weights) step->needs.push_back(*gather.ticket);
@@ -236,8 +234,8 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
     steps.run(op.weight_gradient);
     steps.append(exchange.after_backward);
     if (exchange.starts_step) steps.split();
-    if (leaves_tensor && plan.pieces.overlap_tensor) steps.split();
-    if (leaves_tensor && !plan.pieces.overlap_tensor) {
+    if (leaves_tensor && group.overlaps) steps.split();
+    if (leaves_tensor && !group.overlaps) {
       steps.mirror_enter_tensor_region(op, Kind::kCollective);
     }
     if (enters_tensor) steps.mirror_enter_sequence_region(layer.ops[i - 1]);
@@ -274,17 +272,17 @@ bool has_weight_part(const LayerOp& op) {
 
 class SplitBackward {
  public:
-  SplitBackward(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
+  SplitBackward(const Layer& layer, const TensorGroup& group, Bytes boundary,
                 const Exchanges& exchanges)
       : layer_(layer),
-        plan_(plan),
+        group_(group),
         exchanges_(exchanges),
-        inputs_(layer, plan, boundary),
-        weights_(layer, plan, boundary) {}
+        inputs_(layer, group, boundary),
+        weights_(layer, group, boundary) {}
 
   std::vector<LayerStep> steps(bool is_last) {
     is_last_ = is_last;
-    if (plan_.mesh.tp > 1 && !is_last && is_tensor(layer_.ops.back())) {
+    if (group_.ranks > 1 && !is_last && is_tensor(layer_.ops.back())) {
       inputs_.mirror_enter_sequence_region(layer_.ops.back());
     }
     for (std::size_t i = layer_.ops.size(); i-- > 0;) {
@@ -295,7 +293,7 @@ class SplitBackward {
       communicate(exchange.after_backward);
       if (exchange.starts_step) flush_weights();
       const bool changes = i > 0 && is_tensor(layer_.ops[i]) != is_tensor(layer_.ops[i - 1]);
-      if (plan_.mesh.tp == 1 || !changes) continue;
+      if (group_.ranks == 1 || !changes) continue;
       if (is_tensor(layer_.ops[i])) {
         inputs_.mirror_enter_tensor_region(layer_.ops[i], Kind::kCollective);
       } else {
@@ -314,7 +312,7 @@ class SplitBackward {
     flush_weights();
   }
   bool regathers(const LayerOp& op) const {
-    return plan_.mesh.tp > 1 && plan_.tensor.sequence_parallel && op.tensor.regathers_input;
+    return group_.ranks > 1 && group_.sequence_parallel && op.tensor.regathers_input;
   }
   // Returns the part of the op's kept bytes that is the input of the next op, if that op has a W
   // and keeps nothing itself. An op with a W of its own keeps its bytes until then anyway.
@@ -343,10 +341,10 @@ class SplitBackward {
         step.workspace, op.workspace.backward - (regathers(op) ? op.workspace.forward : Bytes(0)));
     if (has_weight_part(op)) {
       step.kept += result_size(op);
-      inputs_.run(gradients_of_input(layer_, i, plan_, is_last_));
+      inputs_.run(gradients_of_input(layer_, i, group_, is_last_));
     } else {
       step.let_go += op.saved.total - read_by_next(i);
-      inputs_.run(gradients_of_input(layer_, i, plan_, is_last_));
+      inputs_.run(gradients_of_input(layer_, i, group_, is_last_));
       inputs_.run(op.weight_gradient);
     }
   }
@@ -381,17 +379,17 @@ class SplitBackward {
   }
 
   const Layer& layer_;
-  const ParallelPlan& plan_;
+  const TensorGroup& group_;
   const Exchanges& exchanges_;
   bool is_last_ = false;
   LayerSteps inputs_;
   LayerSteps weights_;
 };
 
-std::vector<LayerStep> split_backward_steps(const Layer& layer, const ParallelPlan& plan,
+std::vector<LayerStep> split_backward_steps(const Layer& layer, const TensorGroup& group,
                                             Bytes boundary, bool is_last,
                                             const Exchanges& exchanges) {
-  std::vector<LayerStep> steps = SplitBackward(layer, plan, boundary, exchanges).steps(is_last);
+  std::vector<LayerStep> steps = SplitBackward(layer, group, boundary, exchanges).steps(is_last);
   // A run of kernels reuses memory that it has released, so only the difference counts.
   for (LayerStep& step : steps) {
     const Bytes reused = std::min(step.kept, step.let_go);
@@ -442,28 +440,40 @@ Axis axis_of(Lane lane) {
   return Axis::kOther;
 }
 
+TensorGroup tensor_group(const ParallelPlan& plan) {
+  return {.ranks = plan.mesh.tp,
+          .width = plan.tensor.tensor_width,
+          .sequence_parallel = plan.tensor.sequence_parallel,
+          .overlaps = plan.pieces.overlap_tensor,
+          .scales_rows = plan.narrow.scales_rows(plan.precision.type),
+          .tokens = plan.tokens(),
+          .precision = plan.precision};
+}
+
 Bytes crossing(const LayerOp& op, Bytes boundary) {
   return op.tensor.crossing == Bytes(0) ? boundary : op.tensor.crossing;
 }
 
-Bytes gathered_input(const LayerOp& op, const ParallelPlan& plan, Bytes boundary) {
-  return crossing_as(crossing(op, boundary), plan.communicated(), op.tensor.input_gathered_as);
+Bytes gathered_input(const LayerOp& op, const TensorGroup& group, Bytes boundary) {
+  return crossing_as(crossing(op, boundary), group.precision.communicated(),
+                     op.tensor.input_gathered_as);
 }
 
-Bytes gathered_gradient(const LayerOp& op, const ParallelPlan& plan, Bytes boundary) {
-  const Bytes narrow = crossing_as(boundary, plan.communicated(), op.tensor.gradient_gathered_as);
-  return narrow < boundary && plan.scales_rows() ? 2 * narrow : narrow;
+Bytes gathered_gradient(const LayerOp& op, const TensorGroup& group, Bytes boundary) {
+  const Bytes narrow =
+      crossing_as(boundary, group.precision.communicated(), op.tensor.gradient_gathered_as);
+  return narrow < boundary && group.scales_rows ? 2 * narrow : narrow;
 }
 
 namespace {
 
 // Returns the weights that matmuls narrower than the activations multiply.
-std::int64_t narrow_weights(const Layer& layer, const ParallelPlan& plan) {
-  if (bits_of(plan.precision.type) >= bits_of(plan.activations())) return 0;
+std::int64_t narrow_weights(const Layer& layer, const TensorGroup& group) {
+  if (bits_of(group.precision.type) >= bits_of(group.precision.activations())) return 0;
   std::int64_t sum = 0;
   for (const LayerOp& op : layer.ops) {
     const Kernel* const matmul = weights_matmul(op);
-    if (matmul != nullptr && matmul->type == plan.precision.type)
+    if (matmul != nullptr && matmul->type == group.precision.type)
       sum += op.parameters.own + op.parameters.frozen;
   }
   return sum;
@@ -471,20 +481,20 @@ std::int64_t narrow_weights(const Layer& layer, const ParallelPlan& plan) {
 
 }  // namespace
 
-LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
+LoweredLayer lower_tensor(const Layer& layer, const TensorGroup& group, Bytes boundary,
                           bool is_last, const std::vector<OpExchange>& exchanges) {
   if (layer.ops.empty()) return {};
   const auto first =
       std::ranges::find_if(layer.ops, [](const LayerOp& op) { return !op.forward.empty(); });
-  return {.forward = forward_steps(layer, plan, boundary, is_last, exchanges),
-          .backward = backward_steps(layer, plan, boundary, is_last, exchanges),
-          .split_backward = split_backward_steps(layer, plan, boundary, is_last, exchanges),
+  return {.forward = forward_steps(layer, group, boundary, is_last, exchanges),
+          .backward = backward_steps(layer, group, boundary, is_last, exchanges),
+          .split_backward = split_backward_steps(layer, group, boundary, is_last, exchanges),
           .parameters = layer.parameters(),
           .expert_parameters = layer.parameters(Region::kExpert),
-          .sequence_parameters = plan.divides_width() ? 0 : layer.parameters(Region::kSequence),
+          .sequence_parameters = group.divides_width() ? 0 : layer.parameters(Region::kSequence),
           .frozen = layer.frozen(),
           .frozen_experts = layer.frozen(Region::kExpert),
-          .narrow_weights = narrow_weights(layer, plan),
+          .narrow_weights = narrow_weights(layer, group),
           .matrices = matrices_of(layer),
           .lent = layer.lent(),
           .input = first->saved.total - first->saved.inside};

@@ -66,6 +66,20 @@ struct LoweredLayer {
   }
 };
 
+// What a tensor group does with the steps of a layer.
+struct TensorGroup {
+  std::int64_t ranks = 1;
+  std::int64_t width = 1;  // of them that divide the model's width
+  bool sequence_parallel = true;
+  bool overlaps = false;     // TensorPieces::overlap_tensor
+  bool scales_rows = false;  // operands of matmuls have scales for rows or for blocks of them
+  std::int64_t tokens = 0;   // of a micro-batch on a context rank
+  Precision precision{};
+
+  bool divides_width() const { return width > 1; }
+};
+TensorGroup tensor_group(const ParallelPlan& plan);
+
 // Returns the bytes that cross the tensor group on the way into an op of the T region, in the type
 // of all that crosses: TensorExchange::crossing, or `boundary` as below.
 Bytes crossing(const LayerOp& op, Bytes boundary);
@@ -74,13 +88,13 @@ Bytes crossing(const LayerOp& op, Bytes boundary);
 // backward of one that the T region ends with. If rows or blocks of operands have scales, a narrow
 // gradient is gathered twice, by rows and along the tokens (Transformer Engine: both usages of the
 // quantizer in grad_output_preprocess).
-Bytes gathered_input(const LayerOp& op, const ParallelPlan& plan, Bytes boundary);
-Bytes gathered_gradient(const LayerOp& op, const ParallelPlan& plan, Bytes boundary);
+Bytes gathered_input(const LayerOp& op, const TensorGroup& group, Bytes boundary);
+Bytes gathered_gradient(const LayerOp& op, const TensorGroup& group, Bytes boundary);
 
 // `boundary`: bytes of [tokens, hidden] for all tokens of a micro-batch. `is_last`: no layer
 // follows (the head), so the last region is not left. `exchanges`: those of some of its ops, in any
 // order.
-LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
+LoweredLayer lower_tensor(const Layer& layer, const TensorGroup& group, Bytes boundary,
                           bool is_last, const std::vector<OpExchange>& exchanges = {});
 
 }  // namespace stepsim

@@ -3,18 +3,18 @@
 namespace stepsim {
 namespace {
 
-std::int64_t summed_size(const LayerOp& op, const ParallelPlan& plan) {
-  const std::int64_t tokens = plan.tokens();
+std::int64_t summed_size(const LayerOp& op, const TensorGroup& group) {
+  const std::int64_t tokens = group.tokens;
   return op.tensor.summed_values_per_token * tokens * size_of(DataType::kFp32).value();
 }
 
 }  // namespace
 
-std::vector<OpExchange> width_exchanges(const Layer& layer, const ParallelPlan& plan) {
+std::vector<OpExchange> width_exchanges(const Layer& layer, const TensorGroup& group) {
   std::vector<OpExchange> exchanges;
-  if (plan.mesh.tp == 1) return exchanges;
-  const auto over_width = [&plan](CollectiveOp op, Bytes bytes) {
-    return exchange(Lane::kWidth, op, bytes, plan.communicated());
+  if (group.ranks == 1) return exchanges;
+  const auto over_width = [&group](CollectiveOp op, Bytes bytes) {
+    return exchange(Lane::kWidth, op, bytes, group.precision.communicated());
   };
   for (std::size_t i = 0; i < layer.ops.size(); ++i) {
     const LayerOp& op = layer.ops[i];
@@ -32,7 +32,7 @@ std::vector<OpExchange> width_exchanges(const Layer& layer, const ParallelPlan& 
       result.for_weights = {again};
     } else if (op.tensor.summed_values_per_token > 0) {
       const LayerStep sum = exchange(Lane::kTensor, CollectiveOp::kAllReduce,
-                                     Bytes(summed_size(op, plan)), DataType::kFp32);
+                                     Bytes(summed_size(op, group)), DataType::kFp32);
       result.after_forward = {sum};
       result.after_backward = {sum};
     } else {
@@ -43,23 +43,23 @@ std::vector<OpExchange> width_exchanges(const Layer& layer, const ParallelPlan& 
   return exchanges;
 }
 
-std::int64_t width_bytes(const Layer& layer, const ParallelPlan& plan, bool forward_twice) {
-  if (!plan.divides_width()) return 0;
-  const std::int64_t ways = plan.tensor.tensor_width;
+std::int64_t width_bytes(const Layer& layer, const TensorGroup& group, bool forward_twice) {
+  if (!group.divides_width()) return 0;
+  const std::int64_t ways = group.width;
   const std::int64_t again = forward_twice ? 1 : 0;
   std::int64_t sum = 0;
   for (const LayerOp& op : layer.ops) {
     const std::int64_t over_width = (3 + again) * op.tensor.width_gathered.value() +
                                     (2 + again) * op.tensor.width_reduced.value();
-    sum += plan.mesh.tp / ways * (ways - 1) * over_width;
+    sum += group.ranks / ways * (ways - 1) * over_width;
   }
   return sum;
 }
 
-std::int64_t summed_bytes(const Layer& layer, const ParallelPlan& plan, bool forward_twice) {
+std::int64_t summed_bytes(const Layer& layer, const TensorGroup& group, bool forward_twice) {
   std::int64_t sum = 0;
-  for (const LayerOp& op : layer.ops) sum += 2 * summed_size(op, plan);
-  return (plan.mesh.tp - 1) * (forward_twice ? 3 : 2) * sum;
+  for (const LayerOp& op : layer.ops) sum += 2 * summed_size(op, group);
+  return (group.ranks - 1) * (forward_twice ? 3 : 2) * sum;
 }
 
 }  // namespace stepsim

@@ -18,18 +18,18 @@
 #include <vector>
 
 #include "schedules/lowering/steps/exchange.h"
-#include "schedules/plan/parallel_plan.h"
+#include "schedules/lowering/steps/tensor.h"
 #include "workload/parts/layer_op.h"
 
 namespace stepsim {
 
 // Returns the exchanges of a layer's ops over X, and the sums of values a token over all tensor
 // ranks (TensorExchange::summed_values_per_token), which other layers have as well.
-std::vector<OpExchange> width_exchanges(const Layer& layer, const ParallelPlan& plan);
+std::vector<OpExchange> width_exchanges(const Layer& layer, const TensorGroup& group);
 
 // Return the bytes that a tensor group sends for the exchanges over X and for the sums, in one
 // layer and one micro-batch.
-std::int64_t width_bytes(const Layer& layer, const ParallelPlan& plan, bool forward_twice);
-std::int64_t summed_bytes(const Layer& layer, const ParallelPlan& plan, bool forward_twice);
+std::int64_t width_bytes(const Layer& layer, const TensorGroup& group, bool forward_twice);
+std::int64_t summed_bytes(const Layer& layer, const TensorGroup& group, bool forward_twice);
 
 }  // namespace stepsim

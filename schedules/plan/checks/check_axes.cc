@@ -54,26 +54,26 @@ void check_batch(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
 void check_chips(const ParallelPlan& plan, const Places& places, Rules& rules) {
   for (const PlanAxis axis :
        {PlanAxis::kTensor, PlanAxis::kContext, PlanAxis::kData, PlanAxis::kPipeline}) {
-    if (plan.size_of(axis) < 1 || plan.size_of(axis) > 100'000'000) return;
+    if (plan.mesh.size_of(axis) < 1 || plan.mesh.size_of(axis) > 100'000'000) return;
   }
   const auto chips = static_cast<std::int64_t>(places.chips.size());
-  if (plan.pass_experts.chips > 100'000'000) return;
+  if (plan.mesh.expert_chips > 100'000'000) return;
   const std::string apart =
-      plan.splits_ffn() ? ", with ffn_chips = " + std::to_string(plan.pass_experts.chips) + ","
-                        : "";
+      plan.mesh.splits_ffn() ? ", with ffn_chips = " + std::to_string(plan.mesh.expert_chips) + ","
+                             : "";
   const std::string ranks = "tp x cp x dp x pp = " + std::to_string(plan.mesh.tp) + " x " +
                             std::to_string(plan.mesh.cp) + " x " + std::to_string(plan.mesh.dp) +
                             " x " + std::to_string(plan.mesh.pp) + apart;
   const std::int64_t of_a_replica = plan.mesh.tp * plan.mesh.cp * plan.mesh.pp;
   const std::int64_t most =
-      std::max<std::int64_t>(0, chips - plan.pass_experts.chips) / of_a_replica;
-  rules.require(plan.ranks() <= chips, "ranks",
+      std::max<std::int64_t>(0, chips - plan.mesh.expert_chips) / of_a_replica;
+  rules.require(plan.mesh.ranks() <= chips, "ranks",
                 ranks + " is more than the cluster's " + std::to_string(chips) + " chips" +
                     (most > 0 ? "; nearest: dp = " + std::to_string(most) : ""));
-  rules.require(plan.ranks() >= chips || plan.mesh.allow_idle_chips, "ranks",
-                ranks + " leaves " + std::to_string(chips - plan.ranks()) + " of the cluster's " +
-                    std::to_string(chips) + " chips idle: " +
-                    (most * of_a_replica + plan.pass_experts.chips == chips
+  rules.require(plan.mesh.ranks() >= chips || plan.mesh.allow_idle_chips, "ranks",
+                ranks + " leaves " + std::to_string(chips - plan.mesh.ranks()) +
+                    " of the cluster's " + std::to_string(chips) + " chips idle: " +
+                    (most * of_a_replica + plan.mesh.expert_chips == chips
                          ? "dp = " + std::to_string(most) + ", or "
                          : "") +
                     "set allow_idle_chips if that is meant");
@@ -92,10 +92,10 @@ void check_domains(const ParallelPlan& plan, const Places& places, Rules& rules)
                 is + " of the " + std::to_string(domain) + " chips of a domain: at most " +
                     std::to_string(domain));
   const std::int64_t domains = static_cast<std::int64_t>(places.chips.size()) / domain;
-  rules.require(share < 1 || plan.ranks() <= share * domains, "chips_per_domain",
+  rules.require(share < 1 || plan.mesh.ranks() <= share * domains, "chips_per_domain",
                 is + " in each of " + std::to_string(domains) + " domains, for " +
-                    std::to_string(plan.ranks()) + " ranks: at least " +
-                    std::to_string((plan.ranks() + domains - 1) / domains));
+                    std::to_string(plan.mesh.ranks()) + " ranks: at least " +
+                    std::to_string((plan.mesh.ranks() + domains - 1) / domains));
 }
 
 void check_mapping(const ParallelPlan& plan, const Places& places, Rules& rules) {
@@ -115,10 +115,10 @@ void check_mapping(const ParallelPlan& plan, const Places& places, Rules& rules)
       known = known && level.has_value();
       if (level) size *= places.levels[*level].size;
     }
-    rules.require(!known || size == plan.size_of(mapping.axis), field,
+    rules.require(!known || size == plan.mesh.size_of(mapping.axis), field,
                   "its levels have " + std::to_string(size) + " places, but " +
                       std::string(name_of(mapping.axis)) + " is " +
-                      std::to_string(plan.size_of(mapping.axis)));
+                      std::to_string(plan.mesh.size_of(mapping.axis)));
   }
 }
 

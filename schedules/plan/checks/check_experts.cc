@@ -82,7 +82,7 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
                 "sequence_parallel",
                 "is false, but with experts and tp = " + std::to_string(plan.mesh.tp) +
                     " tensor ranks would all send the same tokens: true");
-  if (plan.splits_ffn()) return;  // check_inference()
+  if (plan.mesh.splits_ffn()) return;  // check_inference()
   if (plan.mesh.tp < 1 || plan.mesh.cp < 1 || plan.mesh.dp < 1 || plan.mesh.etp < 1) return;
   const std::int64_t ranks = plan.mesh.tp * plan.mesh.cp * plan.mesh.dp;
   rules.divides("etp", plan.mesh.etp, "ranks of a stage, tp x cp x dp", ranks);
@@ -94,12 +94,13 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
 
 void check_expert_places(const ParallelPlan& plan, const ModelSpec& model, const Places& places,
                          Rules& rules) {
-  if (plan.splits_ffn()) return;  // tokens go straight to the experts' chips: check_inference()
+  if (plan.mesh.splits_ffn())
+    return;  // tokens go straight to the experts' chips: check_inference()
   // A load that no routing can have is reported with the model.
-  if (!routes_by_matrix(model, plan) || !check(model).empty()) return;
+  if (!routes_by_matrix(model, plan.mesh, plan.experts) || !check(model).empty()) return;
   std::int64_t node = plan.mesh.ep;
   if (plan.experts.dispatch != Dispatch::kAllToAll) {
-    node = ranks_of_expert_node(plan, places);
+    node = ranks_of_expert_node(plan.mesh, places);
     rules.require(node > 0, "dispatch",
                   "is " + std::string(name_of(plan.experts.dispatch)) + ", but the " +
                       std::to_string(plan.mesh.ep) +
@@ -112,7 +113,7 @@ void check_expert_places(const ParallelPlan& plan, const ModelSpec& model, const
                       " neighbouring ranks of ep stand: " + std::to_string(node) +
                       ", or 0 for as many as there are");
   }
-  ExpertRouting routing = expert_routing(model, plan, node);
+  ExpertRouting routing = expert_routing(model, plan.mesh, plan.experts, node);
   for (const Problem& problem : check(routing)) {
     rules.require(false, problem.field, problem.message);
   }

@@ -70,7 +70,7 @@ void check_adapters(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
   rules.require(plan.pieces.tensor_chunks == 1, "lora_rank",
                 is + "tensor_chunks = " + std::to_string(plan.pieces.tensor_chunks) +
                     " cuts matmuls that have no others beside them: 0, or tensor_chunks = 1");
-  rules.require(!plan.divides_width(), "lora_rank",
+  rules.require(!plan.tensor.divides_width(), "lora_rank",
                 is + "tensor_width = " + std::to_string(plan.tensor.tensor_width) +
                     " divides matrices both ways: 0, or tensor_width = 1");
   rules.require(!model.embedding.tied || (plan.mesh.pp == 1 && plan.state.zero < 3), "lora_rank",

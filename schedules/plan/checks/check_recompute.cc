@@ -75,8 +75,8 @@ void check_groups(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
   if (plan.recomputing.kind != Recompute::kFull || plan.mesh.pp < 1) return;
   rules.require(most_in_a_row(plan, model) > 1, "recompute_block",
                 is + ", but no stage has two blocks in a row that run again: 1");
-  rules.require(plan.mesh.pp > 1 || !splits_all_backwards(plan), "recompute_block",
-                is + ", but on one stage of " + std::string(schedule_text(plan)) +
+  rules.require(plan.mesh.pp > 1 || !splits_all_backwards(plan.pipeline), "recompute_block",
+                is + ", but on one stage of " + std::string(schedule_text(plan.pipeline)) +
                     " all blocks have run again before the weight gradients free the first: 1, or "
                     "a schedule with whole backwards");
 }

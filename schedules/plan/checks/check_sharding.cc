@@ -17,11 +17,11 @@ void check_sharding(const ParallelPlan& plan, Rules& rules) {
     rules.require(plan.state.zero >= 1, "shard",
                   "is " + std::to_string(*plan.state.shard) +
                       ", but with zero = 0 nothing is divided: zero must be 1, 2 or 3");
-    rules.require(placement_of(plan) != Placement::kBidirectional, "shard",
+    rules.require(placement_of(plan.pipeline) != Placement::kBidirectional, "shard",
                   "is " + std::to_string(*plan.state.shard) +
                       " with a schedule that holds two copies of each stage: only 0");
     if (plan.mesh.cp >= 1 && plan.mesh.dp >= 1) {
-      rules.divides("shard", *plan.state.shard, "replicas, cp x dp", plan.replicas());
+      rules.divides("shard", *plan.state.shard, "replicas, cp x dp", plan.mesh.replicas());
     }
   }
   rules.require(plan.state.reshard_after_forward || plan.state.zero == 3, "reshard_after_forward",

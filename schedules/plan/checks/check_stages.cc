@@ -12,7 +12,7 @@ namespace {
 std::string describe_stages(const ParallelPlan& plan) {
   if (stages_of(plan) == plan.mesh.pp) return "pp is " + std::to_string(plan.mesh.pp);
   return "pp x chunks is " + std::to_string(plan.mesh.pp) + " x " +
-         std::to_string(chunks_of(plan)) + " = " + std::to_string(stages_of(plan));
+         std::to_string(chunks_of(plan.pipeline)) + " = " + std::to_string(stages_of(plan));
 }
 
 // Returns whether the first and the last stage have something to do without layers: the embedding
@@ -115,14 +115,14 @@ void check_equal_stages(const ParallelPlan& plan, const ModelSpec& model, Rules&
 // layers; "" if there are none.
 std::string nearest_chunks(const ParallelPlan& plan, std::int64_t layers) {
   if (layers % plan.mesh.pp != 0) return "";
-  return "nearest: " + nearest_divisors(chunks_of(plan), layers / plan.mesh.pp) + ", or ";
+  return "nearest: " + nearest_divisors(chunks_of(plan.pipeline), layers / plan.mesh.pp) + ", or ";
 }
 
 }  // namespace
 
 void check_stages(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   rules.require(model.shared.blocks == 0 || plan.mesh.pp <= 1 ||
-                    placement_of(plan) != Placement::kBidirectional,
+                    placement_of(plan.pipeline) != Placement::kBidirectional,
                 "schedule",
                 "has two copies of each stage, but layers of several stages share weights (Z of "
                 "mixer_pattern): a schedule with one copy, or pp=1");

@@ -26,8 +26,8 @@ void check_pieces(const ParallelPlan& plan, Rules& rules) {
                 is + "only tokens are exchanged in pieces: needs tp above 1 and sequence_parallel");
   rules.require(plan.pieces.tensor_chunks <= 1, "tensor_pieces",
                 is + "tensor_chunks cuts the same matmuls: 1, or tensor_chunks = 1");
-  rules.require(!splits_all_backwards(plan), "tensor_pieces",
-                is + std::string(schedule_text(plan)) +
+  rules.require(!splits_all_backwards(plan.pipeline), "tensor_pieces",
+                is + std::string(schedule_text(plan.pipeline)) +
                     " runs weight gradients separately: 1, or a schedule with whole backwards");
 }
 
@@ -43,8 +43,8 @@ void check_overlap(const ParallelPlan& plan, Rules& rules) {
   if (!plan.pieces.overlap_tensor) return;
   rules.require(plan.mesh.tp != 1, "overlap_tensor",
                 "is true, but with tp = 1 no input gradients are reduced: false, or tp above 1");
-  rules.require(!splits_all_backwards(plan), "overlap_tensor",
-                "is true, but " + std::string(schedule_text(plan)) +
+  rules.require(!splits_all_backwards(plan.pipeline), "overlap_tensor",
+                "is true, but " + std::string(schedule_text(plan.pipeline)) +
                     " runs weight gradients separately, so nothing runs beside the reduction of "
                     "input gradients: false, or a schedule with whole backwards");
 }

@@ -83,14 +83,15 @@ void check_of_decoders(const ParallelPlan& plan, Rules& rules) {
 // Checks the keys for matmuls in a narrower type than the activations, and for results that are
 // kept in a narrower type.
 void check_rounding(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  const DataType wide = plan.activations();
+  const DataType wide = plan.precision.activations();
   const bool narrows = bits_of(plan.precision.type) < bits_of(wide);
   rules.require(!plan.narrow.transpose_weights || narrows, "transpose_weights",
                 "is true, but matmuls read " + std::string(name_of(plan.precision.type)) +
                     " either way round: false, or dtype fp8");
   const bool keeps_narrow = plan.narrow.activation_input_type &&
                             size_of(*plan.narrow.activation_input_type) < size_of(wide);
-  const bool acts = (narrows && plan.scales_rows()) || keeps_narrow || model.experts.routed > 0;
+  const bool acts = (narrows && plan.narrow.scales_rows(plan.precision.type)) || keeps_narrow ||
+                    model.experts.routed > 0;
   rules.require(plan.kernels.fused_elementwise || acts, "fused_elementwise",
                 "is false, but nothing is rounded by blocks or kept narrow, and there are no "
                 "experts: true");
@@ -159,7 +160,7 @@ void check_type(const char* field, DataType wanted, const ChipSpec& chip, Rules&
 
 void check_types(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   const bool sends_tokens = model.experts.routed > 0 && plan.mesh.ep * plan.mesh.etp != 1;
-  const DataType activations = plan.activations();
+  const DataType activations = plan.precision.activations();
   // Tokens are ordered by expert in the type in which they are sent, even if none are sent.
   const bool dispatches = model.experts.routed > 0 && !plan.precision.dispatch_type;
   check_unused("communication_dtype", plan.precision.communication_type, activations,
@@ -179,8 +180,12 @@ void check_types(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
                     ": the same, or a narrower type");
   check_rounding(plan, model, rules);
   if (model.kind == ModelKind::kMlpStack) check_of_decoders(plan, rules);
-  const DataType types[] = {plan.precision.type,       plan.weights(),    activations,
-                            plan.communicated(),       plan.dispatched(), plan.combined(),
+  const DataType types[] = {plan.precision.type,
+                            plan.weights(),
+                            activations,
+                            plan.precision.communicated(),
+                            plan.precision.dispatched(),
+                            plan.precision.combined(),
                             kept.value_or(activations)};
   check_scales(plan, types, rules);
   check_formats_with_scales(plan, rules);

@@ -92,15 +92,14 @@ void add_experts_of_pass(Table& table) {
                 "it.",
        .unset = "dtype"});
   table.add_inner(
-      "expert_spread", &Plan::pass_experts, &PassExperts::spread, Limits::between(1, 10'000),
+      "expert_spread", &Plan::pass, &InferencePass::expert_spread, Limits::between(1, 10'000),
       {.help = "How many times as often as the least popular expert the most popular one is "
                "chosen. Logarithms of the chances in between are evenly spaced.",
        .advice = "More than 1 lets few tokens visit fewer experts, whose weights are read. "
                  "Experts of published models are 5 to 20 apart.",
        .rules = "Needs inference and a model with experts."});
   table.add_inner(
-      "ffn_chips", &Plan::pass_experts, &PassExperts::chips,
-      Limits::between(1, kMostRanks).or_zero(),
+      "ffn_chips", &Plan::mesh, &Ranks::expert_chips, Limits::between(1, kMostRanks).or_zero(),
       {.help =
            "Chips that hold the routed experts and nothing else, behind those of tp x dp, which "
            "do all other work (attention-FFN disaggregation: MegaScale-Infer, Step-3).",

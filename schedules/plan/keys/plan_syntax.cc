@@ -238,7 +238,7 @@ Messages read_schedule(std::string_view text, ParallelPlan& plan) {
 }
 
 std::optional<std::string> write_plan_schedule(const ParallelPlan& plan) {
-  if (!plan.pipeline.own_schedule) return std::string(schedule_text(plan));
+  if (!plan.pipeline.own_schedule) return std::string(schedule_text(plan.pipeline));
   return plan.pipeline.schedule_file.empty() ? write_schedule(*plan.pipeline.own_schedule)
                                              : plan.pipeline.schedule_file;
 }

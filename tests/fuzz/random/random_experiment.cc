@@ -95,7 +95,7 @@ std::string random_experiment(Choices& choices) {
   for (const KeyGroup group : kKeyGroups) {
     experiment[std::string(name_of(group))] = keys_of(group, job.plan);
   }
-  if (choices.one_in(4)) experiment["variation"] = random_variation(choices, job.plan.ranks());
+  if (choices.one_in(4)) experiment["variation"] = random_variation(choices, job.plan.mesh.ranks());
   experiment["simulation"] = random_simulation(choices);
   experiment["seed"] = choices.below(1000);
   return experiment.dump(2) + '\n';

@@ -84,6 +84,37 @@ void choose_local(Choices& choices, const ParallelPlan& plan, ModelSpec& model) 
   model.attention.values_are_keys = model.attention.value_dim == 0 && choices.one_in(4);
 }
 
+// Compressed keys in all layers, with an indexer or all of them (DeepSeek-V4).
+void choose_compressed(Choices& choices, const ParallelPlan& plan, ModelSpec& model) {
+  const AttentionSpec& plain = model.attention;
+  model.latent = {};
+  model.local = {};
+  model.parallel_branches = false;
+  model.attention = {.heads = plain.heads,
+                     .kv_heads = 1,
+                     .head_dim = plain.head_dim,
+                     .query_rank = 48,
+                     .sinks = plain.sinks,
+                     .window = choices.pick({16, 64})};
+  model.mixer_pattern = choices.pick({"CH", "LCH", "H", "C"});
+  model.compressed = {.ratio = choices.pick({4, 2}),
+                      .heavy_ratio = choices.pick({16, 8}),
+                      .rope_dim = choices.pick({16, 0}),
+                      .output_groups = plan.mesh.tp,
+                      .output_rank = choices.pick({32, 16})};
+  if (model.mixer_pattern == "H") return;
+  model.indexer = {.heads = choices.pick({4, 1}), .head_dim = 32, .top_k = choices.pick({16, 256})};
+}
+
+// Several residual streams.
+void choose_streams(Choices& choices, ModelSpec& model) {
+  const bool fits = model.norms.pre && !model.norms.post && !model.parallel_branches &&
+                    model.embedding.of_layers == 0 &&
+                    model.mixer_pattern.find_first_of("NXZ") == std::string::npos;
+  if (!fits || !choices.one_in(8)) return;
+  model.hyper = {.streams = choices.pick({4, 2}), .sinkhorn_iterations = choices.pick({20, 0})};
+}
+
 }  // namespace
 
 void choose_mixers(Choices& choices, RandomJob& job) {
@@ -109,7 +140,10 @@ void choose_mixers(Choices& choices, RandomJob& job) {
   } else if (job.plan.mesh.cp == 1 && model.attention.causal && model.attention.window == 0 &&
              !model.parallel_branches && choices.one_in(10)) {
     model.mixer_pattern = "NX";
+  } else if (choices.one_in(8)) {
+    choose_compressed(choices, job.plan, model);
   }
+  choose_streams(choices, model);
   if (model.experts.routed > 0 && choices.one_in(8)) model.experts.latent = 64;
   if (model.experts.routed > 0 && model.experts.load.empty() && choices.one_in(8)) {
     model.experts.zero = model.experts.routed;

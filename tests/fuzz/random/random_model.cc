@@ -28,7 +28,7 @@ void choose_layers(Choices& choices, RandomJob& job) {
 
 // Sets how many ranks divide the experts of a layer.
 void choose_expert_mesh(Choices& choices, ParallelPlan& plan) {
-  const std::int64_t ranks = plan.mesh.tp * plan.mesh.cp * plan.mesh.dp;
+  const std::int64_t ranks = plan.mesh.stage_ranks();
   if (choices.one_in(4)) plan.mesh.etp = choices.divisor_of(ranks);
   plan.mesh.ep =
       choices.one_in(2) ? choices.divisor_of(ranks / plan.mesh.etp) : ranks / plan.mesh.etp;
@@ -111,6 +111,19 @@ void choose_blocks(Choices& choices, ModelSpec& model) {
   if (choices.one_in(10)) model.prediction.modules = 1;
 }
 
+// Small pictures: patches, blocks and projectors of their own.
+void choose_vision(Choices& choices, ModelSpec& model) {
+  model.vision = {.layers = choices.pick({1, 2}),
+                  .hidden = choices.pick({64, 96}),
+                  .heads = choices.pick({4, 2}),
+                  .intermediate = choices.pick({96, 128}),
+                  .patch = choices.pick({14, 2}),
+                  .frames = choices.pick({1, 2}),
+                  .merge = choices.pick({1, 2}),
+                  .positions = choices.pick({0, 100}),
+                  .projectors = choices.pick({1, 2})};
+}
+
 void choose_transformer(Choices& choices, RandomJob& job) {
   ModelSpec& model = job.model;
   choose_attention(choices, job);
@@ -119,6 +132,7 @@ void choose_transformer(Choices& choices, RandomJob& job) {
   choose_mixers(choices, job);
   model.embedding.vocabulary = choices.pick({1000, 128, 32000, 101});
   if (choices.one_in(6)) model.embedding.learned_positions = job.plan.batch.sequence;
+  if (choices.one_in(8)) choose_vision(choices, model);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The files under catalog/ as the build put them into the binary (catalog/embed.cmake). Use
-// proto/catalog/catalog.h, which knows what they mean.
+// The files under catalog/ as the build put them into the binary (catalog/embed.cmake). Their
+// readers know what they mean: proto/catalog/catalog.h, and books/formulas of formulas.
 
 #pragma once
 

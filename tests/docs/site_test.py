@@ -125,6 +125,13 @@ class SiteTest(unittest.TestCase):
                         missing.append(f"{page.name}: {name}")
         self.assertEqual(missing, [])
 
+    def test_figures_of_runs_stand_in_what_commands_print(self):
+        """scripts/run_pages.py compares those; a time or a size with two decimals in prose would go stale."""
+        for page in written_pages():
+            text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+            found = [] if page.name == "CHANGELOG.md" else re.findall(r"\b\d+\.\d\d+ (?:s|ms|GB|GiB)\b", text)
+            self.assertEqual(found, [], page.name)
+
     def test_pages_are_short(self):
         sizes = {page.relative_to(SOURCE): page.stat().st_size for page in tracked("*.md", "*.ipynb")}
         self.assertEqual([name for name, size in sizes.items() if size > LARGEST_PAGE], [])

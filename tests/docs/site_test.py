@@ -20,7 +20,7 @@ STEPSIM = ""
 LARGEST_PAGE = 30_000
 LARGEST_SUM = 300_000
 # What guides call files of the reader's own.
-MADE_UP = re.compile(r"star|NAME|FORMAT|one_by_one|early_b|share/doc/stepsim|configs/system")
+MADE_UP = re.compile(r"NAME|FORMAT|share/doc/stepsim|configs/system")
 
 
 class Page(html.parser.HTMLParser):

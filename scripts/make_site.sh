@@ -33,8 +33,12 @@ cat >"$work/mkdocs.yml" <<END
 INHERIT: $root/mkdocs.yml
 docs_dir: $pages
 site_dir: $site
+theme:
+  custom_dir: $root/scripts/site
 END
 if ! mkdocs build --strict --clean --config-file "$work/mkdocs.yml" >"$work/log" 2>&1; then
   grep -v '^INFO\|^  ' "$work/log" >&2
   exit 1
 fi
+# What scripts/site/main.html reads where the site is opened as a file.
+(echo -n "search_index_is("; cat "$site/search/search_index.json"; echo ");") >"$site/search/search_index.js"

@@ -12,8 +12,12 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import urllib.parse
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "end_to_end"))
+from browser import Browser, find_browser
 
 SOURCE = pathlib.Path()
 STEPSIM = ""
@@ -101,6 +105,19 @@ class SiteTest(unittest.TestCase):
         styles = "".join(path.read_text(encoding="utf-8") for path in self.site.rglob("*.css"))
         outside |= set(re.findall(r"@import[^;]*//[^;]*|url\([\"']?(?:https?:)?//[^)]*", styles))
         self.assertEqual(outside, set())
+
+    @unittest.skipUnless(find_browser(), "no Chromium")
+    def test_search_finds_without_a_server(self):
+        with Browser() as browser:
+            page = browser.open(self.site / "index.html")
+            page.value("""(() => { const input = document.querySelector("input.md-search__input");
+                input.focus(); input.value = "recompute"; input.dispatchEvent(new Event("input", {bubbles: true}));
+                input.dispatchEvent(new KeyboardEvent("keyup", {bubbles: true, key: "e"})); return 1; })()""")
+            until = time.monotonic() + 30
+            while page.value("document.querySelectorAll('.md-search-result__item').length") == 0:
+                self.assertLess(time.monotonic(), until, "nothing found")
+                time.sleep(0.1)
+            self.assertTrue(all(request.startswith(("file:", "data:")) for request in page.requests), page.requests)
 
     def test_every_page_is_in_the_navigation(self):
         named = set(re.findall(r": (\S+)\.md$", (SOURCE / "mkdocs.yml").read_text(), re.M))

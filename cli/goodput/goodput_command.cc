@@ -156,7 +156,8 @@ With --failures alone it runs the experiment that the table has a published figu
 The step is also simulated with slow nodes, with fewer replicas (--shrink), and with what
 checkpoints leave of the network. Runs have the same failures whatever else changes, and are
 the same on every machine. docs/goodput.md has the rules,
-`stepsim help results goodput` the members of the JSON, `stepsim help failures` the fields of a table.
+`stepsim help results goodput` the members of the JSON, `stepsim help failures` the fields of a
+table.
 )",
     .options = goodput_option_list,
     .run = run_goodput_command,

@@ -143,7 +143,7 @@ for folder in FOLDERS:
                                                          "cli/run", "cli/session"]
 MAY_INCLUDE["cli"] = MAY_INCLUDE["cli"] + [f"cli/{folder}" for folder in FOLDERS]
 MAY_INCLUDE["bindings"] = MAY_INCLUDE["cli"] + ["cli"]
-# Data types that a room may include beyond the table, each a decision: docs/decisions/.
+# Data types that a room may include beyond the table, each a decision: docs/decisions.md.
 FILES = {
     "books/formulas": ["catalog/catalog_data.h"],
     "proto/catalog": ["catalog/catalog_data.h"],

@@ -2,7 +2,7 @@
 // bytes over bandwidth plus trips, from the shape of the group alone. It does not look at the
 // messages that stepsim sends. Reports print it beside the simulated time.
 //
-// docs/collectives.md lists the sources by id. S = bytes (the larger of one member's send and
+// docs/collectives.md names the sources. S = bytes (the larger of one member's send and
 // receive buffer), W = bandwidth one way, t = latency of a trip. Formulas that sum bytes and trips
 // are the alpha-beta model. In a pipelined run (`overlapped`) the time is that of the busiest port
 // plus the trips of one way through all rounds. In a stepped run rounds follow each other.

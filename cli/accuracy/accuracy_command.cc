@@ -333,8 +333,8 @@ Usage:
   stepsim accuracy FILE.csv... [options]
 
 A table is in the program's own keys: `--template training` prints a header with a row, and
-docs/measured-tables.md explains the columns. Tables of training runs in the columns of 0.1
-(docs/accuracy.md) are read too. Rows that can't be simulated are counted with the reason.
+docs/measured-tables.md explains the columns. Rows that can't be simulated are counted with the
+reason.
 )",
     .options = accuracy_option_list,
     .run = run_accuracy_command,

@@ -398,7 +398,7 @@ Usage:
   stepsim formula A6 chip=h100-sxm          chip= and model= fill the symbols that they know
   stepsim formula E4 Y_max=16 chip=tpu-v5p W=180GB/s F=?     solve for one input
 
-Values take units: 64MiB, 400Gbps, 50GB/s, 5us, 989TFLOPS. docs/formulas.md lists all formulas.
+Values take units: 64MiB, 400Gbps, 50GB/s, 5us, 989TFLOPS. stepsim formula lists all formulas.
 )",
     .options = formula_option_list,
     .run = run_formula_command,

@@ -155,8 +155,9 @@ Usage:
 With --failures alone it runs the experiment that the table has a published figure of.
 The step is also simulated with slow nodes, with fewer replicas (--shrink), and with what
 checkpoints leave of the network. Runs have the same failures whatever else changes, and are
-the same on every machine. docs/goodput.md has the rules and the fields of the JSON;
-`stepsim help failures` the fields of a table.
+the same on every machine. docs/goodput.md has the rules,
+`stepsim help results goodput` the members of the JSON, `stepsim help failures` the fields of a
+table.
 )",
     .options = goodput_option_list,
     .run = run_goodput_command,

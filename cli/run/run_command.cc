@@ -155,7 +155,7 @@ Usage:
 EXPERIMENT is a file (.textproto or .json), the JSON of a result, which is run again, or a name from
 `stepsim catalog experiments --list`. --model and --cluster replace those of an EXPERIMENT, and --plan
 overrides single keys of its plan. Quantities take units: 64MiB, 400Gbps, 50GB/s, 5us, 989TFLOPS.
-docs/experiment-files.md describes the files, docs/plan-keys.md every key of a plan.
+docs/experiment-files.md describes the files, stepsim help plan every key of a plan.
 )",
     .options = run_option_list,
     .run = run_run_command,

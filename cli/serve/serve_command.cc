@@ -339,7 +339,7 @@ options replace what it says.
 
 --cases computes small problems of vLLM's scheduler in whole microseconds and compares them
 with the answers in the file. Exit status 1 unless all are as expected. docs/serving.md has
-the rules of the engines and the fields of the JSON.
+the rules of the engines, `stepsim help results serve` the members of the JSON.
 )",
     .options = serve_option_list,
     .run = run_serve_command,

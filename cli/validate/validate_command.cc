@@ -394,7 +394,7 @@ Usage:
   stepsim validate --list          the studies, with the books' statements
   stepsim validate --cases         the worked figures of the books, through stepsim formula
 
-Exit status 1 unless every row is as expected. docs/validation.md has the results.
+Exit status 1 unless every row is as expected.
 )",
     .options = validate_option_list,
     .run = run_validate_command,

@@ -1,5 +1,5 @@
 // ParallelPlan says how a training step is divided over ranks. Plan keys are those of the command
-// line and of experiment files: docs/plan-keys.md.
+// line and of experiment files: `stepsim help plan`.
 //
 //   ranks = tp x cp x dp x pp, numbered in `order`, innermost first:
 //   with tp-cp-dp-pp, rank = tp + TP * (cp + CP * (dp + DP * pp))

@@ -50,7 +50,7 @@ ServedRun read_served(const std::string& row, const PredictOptions& options) {
   return run;
 }
 
-// A sample of published runs of Llama-3.1-8B, Qwen3-32B and gpt-oss-120b. Docs/accuracy-serving.md
+// A sample of published runs of Llama-3.1-8B, Qwen3-32B and gpt-oss-120b. Docs/accuracy.md
 // has the errors of whole tables.
 TEST(ServedRowsTest, ServedRunsAreNearWhatWasMeasured) {
   const CsvTable table = read_csv((reference_folder() / "measured" / "serving_runs.csv").string());

@@ -1,5 +1,5 @@
 // What a command gives back is declared once, in a table beside its struct: name, unit, meaning and
-// when it is there. JSON, `stepsim help results`, docs/json.md and the tests that hold them
+// when it is there. JSON, `stepsim help results`, the site's page and the tests that hold them
 // together are loops over the tables.
 //
 //   const ResultTable<StepEnergy>& energy_results() {

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "workload/layers.h"
 #include "workload/parts/kernels.h"
 
 namespace stepsim {

@@ -26,6 +26,7 @@
 #include "sim/network/flow_run.h"
 #include "sim/network/latency_bandwidth_network.h"
 #include "sim/network/packets/packet_network.h"
+#include "sim/network/transport/transport_network.h"
 #include "traces/json_text.h"
 
 namespace stepsim {
@@ -54,6 +55,8 @@ struct FinishedCase {
   FlowRun flows;
   Time makespan;
   std::vector<double> carried;  // bytes, by LinkId
+  std::unique_ptr<Network> network;
+  const TransportNetwork* transport;  // nullptr: there is none
   NetworkStatistics statistics;
   double wall_s;
   double cpu_s;
@@ -142,6 +145,7 @@ std::unique_ptr<Network> make_case_network(const NetworkCase& input, Fidelity fi
     case Fidelity::kPacket:
       break;
   }
+  if (input.transport) return make_transport_network(input.fabric, *input.transport);
   return make_packet_network(input.fabric, packet_options(input));
 }
 
@@ -152,7 +156,7 @@ double cpu_seconds() {
 FinishedCase run_case(const NetworkCase& input, Fidelity fidelity) {
   const auto wall = std::chrono::steady_clock::now();
   const double cpu = cpu_seconds();
-  const std::unique_ptr<Network> network = make_case_network(input, fidelity);
+  std::unique_ptr<Network> network = make_case_network(input, fidelity);
   FinishedCase result{
       .input = input,
       .fidelity = fidelity,
@@ -160,6 +164,8 @@ FinishedCase run_case(const NetworkCase& input, Fidelity fidelity) {
                             [&] { return named(input.fabric); }),
       .makespan = {},
       .carried = {},
+      .network = {},
+      .transport = dynamic_cast<const TransportNetwork*>(network.get()),
       .statistics = network->statistics(),
       .wall_s = 0,
       .cpu_s = cpu_seconds() - cpu,
@@ -172,22 +178,52 @@ FinishedCase run_case(const NetworkCase& input, Fidelity fidelity) {
   for (std::uint32_t link = 0; link < input.fabric.links().size(); ++link) {
     result.carried.push_back(network->carried(LinkId(link), result.makespan));
   }
+  result.network = std::move(network);
   return result;
 }
 
 // ---- results ----
+
+std::string counters_json(const FinishedCase& run, std::uint32_t flow) {
+  const MessageCounters& of = run.transport->message(TransferId(flow));
+  return fmt::format(
+      ", \"acked_s\": {}, \"packets\": {}, \"marked\": {}, \"trimmed\": {}, \"dropped\": {}, "
+      "\"retransmitted\": {}, \"paused_s\": {}",
+      of.acknowledged == kNever ? "null" : exact_seconds(Duration(of.acknowledged)), of.packets,
+      of.marked, of.trimmed, of.dropped, of.repeated, exact_seconds(Duration(of.paused)));
+}
+
+// The ports that had a queue, a pause, a mark or a loss.
+std::string queues_json(const FinishedCase& run) {
+  std::string text = "\n  \"queues\": [";
+  bool is_first = true;
+  for (std::uint32_t link = 0; link < run.input.fabric.links().size(); ++link) {
+    const PortCounters& of = run.transport->port(LinkId(link));
+    if (of.peak_bytes + of.pauses + of.marked + of.trimmed + of.dropped == 0) continue;
+    text += fmt::format(
+        "{}\n    {{\"link\": {}, \"peak_bytes\": {}, \"pauses\": {}, \"paused_s\": {}, \"marked\": "
+        "{}, \"trimmed\": {}, \"dropped\": {}}}",
+        is_first ? "" : ",", run.input.link_ids.name(link), of.peak_bytes, of.pauses,
+        exact_seconds(Duration(of.paused)), of.marked, of.trimmed, of.dropped);
+    is_first = false;
+  }
+  return text + "\n  ],";
+}
 
 std::string json_of(const FinishedCase& run) {
   std::string text = fmt::format(
       "{{\n  \"name\": \"{}\",\n  \"fidelity\": \"{}\",\n  \"makespan_s\": {},\n  \"flows\": [",
       json_escaped(run.input.name), name_of(run.fidelity), exact_seconds(run.makespan.since_start));
   for (std::uint32_t flow = 0; flow < run.flows.finish.size(); ++flow) {
-    text += fmt::format("{}\n    {{\"id\": {}, \"finish_s\": {}}}", flow == 0 ? "" : ",",
+    text += fmt::format("{}\n    {{\"id\": {}, \"finish_s\": {}{}}}", flow == 0 ? "" : ",",
                         run.input.flow_ids.name(flow),
-                        exact_seconds(run.flows.finish[flow].since_start));
+                        exact_seconds(run.flows.finish[flow].since_start),
+                        run.transport != nullptr ? counters_json(run, flow) : "");
   }
+  text += "\n  ],";
+  if (run.transport != nullptr) text += queues_json(run);
   text += fmt::format(
-      "\n  ],\n  \"simulator\": {{\"events\": {}, \"rate_updates\": {}, \"packet_hops\": {}, "
+      "\n  \"simulator\": {{\"events\": {}, \"rate_updates\": {}, \"packet_hops\": {}, "
       "\"wall_s\": {:.6f}, \"cpu_s\": {:.6f}, \"peak_rss_bytes\": {}}}\n}}\n",
       run.flows.events, run.statistics.rate_updates, run.statistics.packet_hops, run.wall_s,
       run.cpu_s, run.peak_rss_bytes);

@@ -77,6 +77,7 @@ constexpr std::array kParameters = {
     Parameter{"min_mbps", "dcqcn_least", Unit::kMegabits, "dcqcn"},
     Parameter{"var_win", "window_follows_rate"},
     Parameter{"g", "dctcp_gain", Unit::kPlain, "dctcp"},
+    Parameter{"g", "dctcp_gain", Unit::kPlain, "DCTCP"},
     Parameter{"g", "dctcp_gain", Unit::kPlain, "Tcp"},
     Parameter{"dctcp_alpha_start", "dctcp_initial_alpha"},
     Parameter{"dctcp_ai_mbps", "dctcp_increase", Unit::kMegabits},
@@ -135,7 +136,8 @@ constexpr std::array kProtocols = {
     Protocol{"roce", TransportKind::kGoBackN},        Protocol{"dcqcn", TransportKind::kDcqcn},
     Protocol{"dctcp", TransportKind::kDctcp},         Protocol{"timely", TransportKind::kTimely},
     Protocol{"hpcc", TransportKind::kHpcc},           Protocol{"swift", TransportKind::kSwift},
-    Protocol{"TcpDctcp", TransportKind::kTcpDctcp},   Protocol{"Tcp", TransportKind::kTcp},
+    Protocol{"DCTCP", TransportKind::kTcpDctcp},      Protocol{"TcpDctcp", TransportKind::kTcpDctcp},
+    Protocol{"Tcp", TransportKind::kTcp},
     Protocol{"ndp", TransportKind::kNdp},             Protocol{"eqds", TransportKind::kEqds},
     Protocol{"rccc", TransportKind::kRccc},           Protocol{"nscc", TransportKind::kNscc},
     Protocol{"uec-dctcp", TransportKind::kUecDctcp},
@@ -228,6 +230,7 @@ TransportSpec read_reference(const Json& transport, CaseProblems& problems) {
   spec.acks_first = parameters.value("ack_priority", Json()) == "control";
   spec.window_counts_headers = parameters.value("window_unit", Json()) == "wire";
   spec.switches.holds_leaving_packet = is_htsim;
+  spec.answers_by_destination = !is_htsim;
   spec.reuses_good_paths = parameters.contains("uec_bdp_bytes");
   if (spec.switches.shared_buffer) spec.switches.queue.reset();
   if (parameters.value("base_rtt_by_flow_s", Json()).is_array()) {

@@ -34,6 +34,14 @@ class PathTable {
     path /= count;
     return link;
   }
+  // The same for tables by destination: every switch takes off as much as the widest one would, so
+  // that one with a link down leaves the choices behind it as they are.
+  LinkId take_by_table(NodeId at, NodeId to, std::uint32_t& path) {
+    const std::span<const LinkId> ways = next(at, to);
+    const LinkId link = ways[path % ways.size()];
+    path /= ways_[to.index()].widest;
+    return link;
+  }
   // Returns the number of shortest paths, at most `most`.
   std::uint32_t count(NodeId from, NodeId to, std::uint32_t most);
 
@@ -42,6 +50,7 @@ class PathTable {
     std::vector<std::uint32_t> begin;  // by node, in links; empty: not made yet
     std::vector<LinkId> links;
     std::vector<std::uint32_t> distance;  // by node
+    std::uint32_t widest = 1;             // most links at a node
   };
 
   const Ways& ways_to(NodeId to) {

@@ -82,7 +82,8 @@ class Sender {
   virtual ~Sender() = default;
   // Returns when the next packet may leave; kNever: not before an answer or the timer.
   virtual Instant ready_at(Instant now) = 0;
-  // Fills in the next packet, which leaves now. `waiting`: messages that wait for the same port.
+  // Fills in the next packet, which leaves now. `waiting`: messages that wait for the same port,
+  // with this one.
   // REQUIRES: ready_at(now) <= now.
   virtual void send(Instant now, std::uint32_t waiting, Packet& packet) = 0;
   virtual void on_answer(Instant now, const Packet& answer, const Telemetry* telemetry) = 0;

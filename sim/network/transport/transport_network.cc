@@ -186,6 +186,7 @@ class TransportFabric final : public TransportNetwork {
   std::vector<MessageCounters> counters_;  // by TransferId
   std::vector<Packet> answers_;            // scratch
   std::vector<LinkId> links_;              // scratch
+  std::vector<std::uint32_t> host_number_;  // by NodeId, among nodes with one link
   NetworkStatistics statistics_;
   std::uint64_t in_flight_ = 0;
 };
@@ -225,6 +226,13 @@ TransportFabric::TransportFabric(const Fabric& fabric, const TransportSpec& spec
     for (std::size_t i = 0; i < links.size(); ++i) {
       ports_[links[i]].back = other->second[i % other->second.size()];
     }
+  }
+  std::vector<std::uint32_t> degree(nodes_.size(), 0);
+  for (const Link& link : fabric.links()) ++degree[link.from.index()];
+  host_number_.resize(nodes_.size());
+  std::uint32_t hosts = 0;
+  for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    host_number_[node] = degree[node] == 1 ? hosts++ : 0;
   }
   if (!has_buffers_) return;
   for (Node& node : nodes_) {
@@ -555,6 +563,13 @@ void TransportFabric::end_if_over(Instant now, std::uint32_t number) {
 
 std::uint32_t TransportFabric::next_link(Packet& packet, NodeId at) {
   const Message& message = messages_[packet.flow];
+  if (packet.to_sender && spec_.answers_by_destination) {
+    if (packet.place++ == 0) {
+      packet.path = host_number_[message.from.index()];
+      return table_.next(at, message.from).front().index();
+    }
+    return table_.take_by_table(at, message.from, packet.path).index();
+  }
   if (message.begins.empty()) {
     return table_.take(at, packet.to_sender ? message.from : message.to, packet.path).index();
   }
@@ -619,7 +634,7 @@ bool TransportFabric::send_own(Instant now, std::uint32_t link) {
   Packet& packet = pool_[taken];
   packet.flow = number;
   packet.entropy = message.paths.next();
-  message.sender->send(now, static_cast<std::uint32_t>(port.ready.size()), packet);
+  message.sender->send(now, static_cast<std::uint32_t>(port.ready.size() + 1), packet);
   packet.path = message.paths.path_of(packet.entropy);
   if (message.sender->wants_telemetry()) {
     if (free_telemetry_.empty()) {

@@ -104,6 +104,9 @@ void add_path_fields(Table& table) {
                      "ones; by chance each."});
   table.add("paths", &TransportSpec::paths, Limits::between(1, 4096),
             {.help = "Entropies, or routes, that a message uses."});
+  table.add("answers_by_destination", &TransportSpec::answers_by_destination,
+            {.help = "Answers take the shortest path that the number of their host chooses, as "
+                     "tables by destination do, not the way back of the data."});
   table.add("skip_per_mark", &TransportSpec::skip_per_mark, Limits::between(0, 255),
             {.help = "Turns that an entropy is passed over for a mark."});
   table.add("skip_per_trim", &TransportSpec::skip_per_trim, Limits::between(0, 255),

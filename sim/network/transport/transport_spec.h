@@ -113,6 +113,7 @@ struct TransportSpec {
   // The network.
   PathPolicy paths_by = PathPolicy::kGivenRoute;
   std::uint32_t paths = 1;
+  bool answers_by_destination = false;
   std::uint32_t skip_per_mark = 0;
   std::uint32_t skip_per_trim = 0;
   std::uint32_t most_skips = 0;

@@ -30,7 +30,10 @@ SelectiveSender::SelectiveSender(const TransportSpec& spec, const MessageView& m
       base_rtt_(message.base_rtt),
       backlog_(static_cast<double>((packets_ - 1) * (payload_ + header_) + last_payload_ +
                                    header_)),
-      credit_(credit == CreditKind::kPackets ? std::floor(window / (payload_ + header_)) : window) {
+      credit_(credit == CreditKind::kPackets
+                  ? std::min(std::floor(window / (payload_ + header_)),
+                             static_cast<double>(packets_))
+                  : window) {
   const std::uint64_t several = 64;
   sent_.resize(several);
 }

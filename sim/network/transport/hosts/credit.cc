@@ -78,11 +78,17 @@ CreditPacer::CreditPacer(const TransportSpec& spec, double rate, double window, 
       window_(static_cast<std::uint64_t>(window)),
       packet_(static_cast<std::uint32_t>((spec.payload + spec.header).value())),
       bytes_(static_cast<std::uint32_t>(spec.ack.value())),
-      repeats_first_(repeats_first) {}
+      repeats_first_(repeats_first),
+      keeps_turns_(spec.keeps_turns) {}
 
 std::uint32_t CreditPacer::add(std::uint32_t flow) {
   messages_.push_back({.flow = flow});
   return static_cast<std::uint32_t>(messages_.size() - 1);
+}
+
+void CreditPacer::forget(std::uint32_t message) {
+  messages_[message].is_done = !keeps_turns_;
+  messages_[message].flow = kNoIndex;
 }
 
 void CreditPacer::start(Instant now) {
@@ -118,7 +124,7 @@ void CreditPacer::repeat(std::uint32_t message, Instant now) {
 }
 
 void CreditPacer::list_idle(std::uint32_t message) {
-  if (messages_[message].is_listed_idle) return;
+  if (messages_[message].is_listed_idle && !keeps_turns_) return;
   messages_[message].is_listed_idle = true;
   idle_.push_back(message);
 }
@@ -133,14 +139,15 @@ std::uint64_t CreditPacer::grant(std::uint32_t number, bool beyond_wish,
   }
   message.granted += more;
   message.repeats -= std::min<std::uint32_t>(message.repeats, static_cast<std::uint32_t>(credit_));
-  pulls.push_back(pull(message.flow, bytes_, message.granted));
+  if (message.flow != kNoIndex) pulls.push_back(pull(message.flow, bytes_, message.granted));
   return more;
 }
 
 void CreditPacer::on_timer(Instant now, std::vector<Packet>& pulls) {
   next_at_ = kNever;
   std::uint64_t granted = 0;
-  while (pulls.empty()) {
+  for (bool has_granted = false; !has_granted;) {
+    has_granted = true;
     if (!repeating_.empty()) {
       const std::uint32_t number = repeating_.front();
       repeating_.pop_front();
@@ -150,7 +157,8 @@ void CreditPacer::on_timer(Instant now, std::vector<Packet>& pulls) {
     } else if (!active_.empty()) {
       const std::uint32_t number = active_.front();
       active_.pop_front();
-      if (messages_[number].is_done) continue;
+      has_granted = !messages_[number].is_done;
+      if (!has_granted) continue;
       granted = grant(number, repeats_first_, pulls);
       const bool wants_more = messages_[number].wanted > messages_[number].granted;
       messages_[number].place = wants_more ? Place::kActive : Place::kIdle;
@@ -164,7 +172,8 @@ void CreditPacer::on_timer(Instant now, std::vector<Packet>& pulls) {
       idle_.pop_front();
       Message& message = messages_[number];
       message.is_listed_idle = false;
-      if (message.place != Place::kIdle || message.is_done) continue;
+      has_granted = keeps_turns_ || (message.place == Place::kIdle && !message.is_done);
+      if (!has_granted) continue;
       granted = grant(number, true, pulls);
       const bool may_get_more =
           message.wanted <= message.granted && message.granted - message.wanted < window_;

@@ -8,6 +8,8 @@
 // CreditPacer (EQDS, RCCC): senders say how much they want in all; the pacer grants `pull_credit` at
 // a time to those who want more, in turn; the next grant waits the time that the granted bytes take.
 // A sender whose wish is met still gets up to a window in advance while nobody else wants any.
+// With `keeps_turns` it has a turn more of these each time that its wish was met, also once it is
+// complete, as in htsim; otherwise one, and none once it is complete.
 // With `repeats_first` senders whose packets were cut come before all others (EQDS).
 
 #pragma once
@@ -60,7 +62,8 @@ class CreditPacer final : public CreditSource {
   std::uint32_t add(std::uint32_t flow);
   void want(std::uint32_t message, std::uint64_t credit, Instant now);  // in all, bytes
   void repeat(std::uint32_t message, Instant now);                      // a packet was cut
-  void forget(std::uint32_t message) { messages_[message].is_done = true; }
+  // The message is complete: no more pulls are sent for it.
+  void forget(std::uint32_t message);
 
   Instant timer() const override { return next_at_; }
   void on_timer(Instant now, std::vector<Packet>& pulls) override;
@@ -89,6 +92,7 @@ class CreditPacer final : public CreditSource {
   const std::uint32_t packet_;
   const std::uint32_t bytes_;
   const bool repeats_first_;
+  const bool keeps_turns_;
   std::vector<Message> messages_;
   RingQueue<std::uint32_t> repeating_;
   RingQueue<std::uint32_t> active_;

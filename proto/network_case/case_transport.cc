@@ -231,7 +231,7 @@ TransportSpec read_reference(const Json& transport, CaseProblems& problems) {
   spec.window_counts_headers = parameters.value("window_unit", Json()) == "wire";
   spec.switches.holds_leaving_packet = is_htsim;
   spec.answers_by_destination = !is_htsim;
-  spec.keeps_turns = is_htsim;
+  spec.htsim_credit = is_htsim;
   spec.reuses_good_paths = parameters.contains("uec_bdp_bytes");
   if (spec.switches.shared_buffer) spec.switches.queue.reset();
   if (parameters.value("base_rtt_by_flow_s", Json()).is_array()) {

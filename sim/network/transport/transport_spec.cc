@@ -94,7 +94,7 @@ void add_sender_fields(Table& table) {
             {.help = "Bytes of credit in one pull."});
   table.add("pull_quantum", &TransportSpec::pull_quantum, Limits::positive(),
             {.help = "Bytes in which credit is counted."});
-  table.add("keeps_turns", &TransportSpec::keeps_turns,
+  table.add("htsim_credit", &TransportSpec::htsim_credit,
             {.help = "Messages keep the turns in which they get credit in advance when they ask "
                      "again or are complete, as in htsim."});
 }

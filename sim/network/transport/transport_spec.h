@@ -110,7 +110,7 @@ struct TransportSpec {
   double pull_rate = 0.99;
   Bytes pull_credit{16384};
   Bytes pull_quantum{256};
-  bool keeps_turns = false;
+  bool htsim_credit = false;
   // The network.
   PathPolicy paths_by = PathPolicy::kGivenRoute;
   std::uint32_t paths = 1;

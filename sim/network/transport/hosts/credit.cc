@@ -79,7 +79,7 @@ CreditPacer::CreditPacer(const TransportSpec& spec, double rate, double window, 
       packet_(static_cast<std::uint32_t>((spec.payload + spec.header).value())),
       bytes_(static_cast<std::uint32_t>(spec.ack.value())),
       repeats_first_(repeats_first),
-      keeps_turns_(spec.keeps_turns) {}
+      htsim_credit_(spec.htsim_credit) {}
 
 std::uint32_t CreditPacer::add(std::uint32_t flow) {
   messages_.push_back({.flow = flow});
@@ -87,7 +87,7 @@ std::uint32_t CreditPacer::add(std::uint32_t flow) {
 }
 
 void CreditPacer::forget(std::uint32_t message) {
-  messages_[message].is_done = !keeps_turns_;
+  messages_[message].is_done = !htsim_credit_;
   messages_[message].flow = kNoIndex;
 }
 
@@ -124,7 +124,7 @@ void CreditPacer::repeat(std::uint32_t message, Instant now) {
 }
 
 void CreditPacer::list_idle(std::uint32_t message) {
-  if (messages_[message].is_listed_idle && !keeps_turns_) return;
+  if (messages_[message].is_listed_idle && !htsim_credit_) return;
   messages_[message].is_listed_idle = true;
   idle_.push_back(message);
 }
@@ -172,7 +172,7 @@ void CreditPacer::on_timer(Instant now, std::vector<Packet>& pulls) {
       idle_.pop_front();
       Message& message = messages_[number];
       message.is_listed_idle = false;
-      has_granted = keeps_turns_ || (message.place == Place::kIdle && !message.is_done);
+      has_granted = htsim_credit_ || (message.place == Place::kIdle && !message.is_done);
       if (!has_granted) continue;
       granted = grant(number, true, pulls);
       const bool may_get_more =

@@ -8,7 +8,7 @@
 // CreditPacer (EQDS, RCCC): senders say how much they want in all; the pacer grants `pull_credit` at
 // a time to those who want more, in turn; the next grant waits the time that the granted bytes take.
 // A sender whose wish is met still gets up to a window in advance while nobody else wants any.
-// With `keeps_turns` it has a turn more of these each time that its wish was met, also once it is
+// With `htsim_credit` it has a turn more of these each time that its wish was met, also once it is
 // complete, as in htsim; otherwise one, and none once it is complete.
 // With `repeats_first` senders whose packets were cut come before all others (EQDS).
 
@@ -92,7 +92,7 @@ class CreditPacer final : public CreditSource {
   const std::uint32_t packet_;
   const std::uint32_t bytes_;
   const bool repeats_first_;
-  const bool keeps_turns_;
+  const bool htsim_credit_;
   std::vector<Message> messages_;
   RingQueue<std::uint32_t> repeating_;
   RingQueue<std::uint32_t> active_;

@@ -37,7 +37,8 @@ std::uint64_t StreamSender::payload_at(std::uint64_t sequence) const {
 void StreamSender::fill(Instant now) {
   const double window = control_->window() + inflation_;
   while (next_ < bytes_ && (host_queue_ == 0 || waiting_count_ < host_queue_)) {
-    const std::uint64_t end = next_ + payload_at(next_);
+    const std::uint64_t begin = next_;
+    const std::uint64_t end = begin + payload_at(begin);
     const bool paces = swift_ != nullptr && swift_->pace() > 0;
     if (paces) {
       if (next_ > acknowledged_ && now < last_sent_ + swift_->pace()) return;
@@ -45,9 +46,10 @@ void StreamSender::fill(Instant now) {
     } else if (static_cast<double>(end - acknowledged_) > window) {
       return;
     }
-    waiting_.push_back({next_, now});
-    ++waiting_count_;
     next_ = end;
+    if (received_.has(begin / payload_)) continue;
+    waiting_.push_back({begin, now});
+    ++waiting_count_;
     last_sent_ = now;
   }
 }
@@ -97,9 +99,29 @@ void StreamSender::see_delay(Instant delay) {
   rto_ = std::max(least_rto_, static_cast<Instant>(rtt_ + 4 * deviation_));
 }
 
-void StreamSender::repeat_first(Instant now) {
-  waiting_.push_back({acknowledged_, now});
+void StreamSender::see_received(const Packet& answer) {
+  for (std::uint64_t segment = received_.expected(); segment * payload_ < answer.cumulative;
+       ++segment) {
+    received_.add(segment);
+  }
+  for (std::uint64_t i = 0; i < 64 && answer.bitmap >> i != 0; ++i) {
+    if ((answer.bitmap >> i & 1) == 0) continue;
+    received_.add(answer.bitmap_base + i);
+    furthest_received_ = std::max(furthest_received_, answer.bitmap_base + i);
+  }
+}
+
+// Sends the first segment again that is missing below others and was not sent again in this
+// recovery. Returns false if there is none.
+bool StreamSender::repeat_missing(Instant now) {
+  std::uint64_t segment = std::max(repaired_, acknowledged_ / payload_);
+  while (segment + kRepeatedAnswers <= furthest_received_ && received_.has(segment)) ++segment;
+  const bool is_first = segment * payload_ == acknowledged_ && segment >= repaired_;
+  if (segment + kRepeatedAnswers > furthest_received_ && !is_first) return false;
+  repaired_ = segment + 1;
+  waiting_.push_back({segment * payload_, now});
   ++waiting_count_;
+  return true;
 }
 
 void StreamSender::on_answer(Instant now, const Packet& answer, const Telemetry* telemetry) {
@@ -111,6 +133,7 @@ void StreamSender::on_answer(Instant now, const Packet& answer, const Telemetry*
   if (answer.cumulative < acknowledged_) return;
   const std::uint64_t newly = answer.cumulative - acknowledged_;
   if (!answer.again) see_delay(now - answer.stamp);
+  see_received(answer);
   const bool was_recovering = is_recovering_;
   if (newly > 0) {
     acknowledged_ = answer.cumulative;
@@ -136,16 +159,20 @@ void StreamSender::on_answer(Instant now, const Packet& answer, const Telemetry*
     } else {
       inflation_ = std::max(0.0, inflation_ - static_cast<double>(newly)) +
                    static_cast<double>(payload_);
-      repeat_first(now);
+      repeat_missing(now);
     }
   } else if (newly == 0 && next_ > acknowledged_) {
     if (was_recovering) {
-      inflation_ = std::min(inflation_ + static_cast<double>(payload_), control_->window());
+      // Every second answer lets a segment go: half the rate (RFC 6937).
+      if (++recovery_answers_ % 2 == 0 && !repeat_missing(now)) {
+        inflation_ = std::min(inflation_ + static_cast<double>(payload_), control_->window());
+      }
     } else if (++repeated_answers_ == kRepeatedAnswers && acknowledged_ >= recover_) {
       is_recovering_ = true;
       recover_ = next_;
       control_->on_loss(now);
-      repeat_first(now);
+      repaired_ = 0;
+      repeat_missing(now);
     }
   }
   fill(now);
@@ -187,6 +214,8 @@ std::uint64_t StreamReceiver::cumulative() const {
 void StreamReceiver::answer(const Packet& packet, std::vector<Packet>& answers) {
   answers.push_back(answer_to(packet, PacketKind::kAck, ack_bytes_));
   answers.back().cumulative = cumulative();
+  answers.back().bitmap_base = set_.expected() + 1;
+  answers.back().bitmap = set_.bits_from(set_.expected() + 1);
   unanswered_ = 0;
   late_at_ = kNever;
 }

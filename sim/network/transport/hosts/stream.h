@@ -1,13 +1,13 @@
 // A stream of segments with cumulative acknowledgements, as TCP and csg-htsim's Swift move a
 // message: the window of a congestion control slides over the bytes; three answers that acknowledge
 // nothing new mean a loss, and what is missing is sent again, one segment an answer, until all that
-// was out then is acknowledged (RFC 6582); without an answer for a time-out the sender starts again
-// from there. The receiver keeps what comes out of order. It answers every `packets_per_ack`
+// was out then is acknowledged (RFC 6675, a bitmap of 64 segments in each answer); without an answer
+// for a time-out the sender starts again from there. The receiver keeps what comes out of order. It answers every `packets_per_ack`
 // segments or after `delayed_ack`, at once for gaps and at each change of the marks (RFC 8257, 3.2).
 //
 // `handshakes` round trips of small packets come first. Of each message at most `host_queue`
 // packets wait in the host, from where their round-trip time counts. A Swift window below one packet
-// is a pace. Not modelled: Nagle, SACK, the receiver's window.
+// is a pace. Not modelled: Nagle, the receiver's window.
 
 #pragma once
 
@@ -44,7 +44,8 @@ class StreamSender final : public Sender {
   std::uint64_t payload_at(std::uint64_t sequence) const;
   void fill(Instant now);
   void see_delay(Instant delay);
-  void repeat_first(Instant now);
+  void see_received(const Packet& answer);
+  bool repeat_missing(Instant now);
 
   const std::unique_ptr<CongestionControl> control_;
   const Swift* const swift_;
@@ -61,7 +62,11 @@ class StreamSender final : public Sender {
   std::uint64_t next_ = 0;
   std::uint64_t furthest_ = 0;
   std::uint64_t recover_ = 0;    // recovery ends when this is acknowledged
+  ReceivedSet received_;         // segments, as answers tell
+  std::uint64_t furthest_received_ = 0;
+  std::uint64_t repaired_ = 0;   // segments below were looked at in this recovery
   std::uint32_t repeated_answers_ = 0;
+  std::uint32_t recovery_answers_ = 0;
   bool is_recovering_ = false;
   double inflation_ = 0;
   Instant last_sent_ = 0;

@@ -13,7 +13,7 @@
 #include "cli/goodput/goodput_command.h"
 #include "cli/help.h"
 #include "cli/import_command.h"
-#include "cli/network_command.h"
+#include "cli/network/network_command.h"
 #include "cli/run/run_command.h"
 #include "cli/schedule/schedule_command.h"
 #include "cli/search/search_command.h"

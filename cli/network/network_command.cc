@@ -1,4 +1,4 @@
-#include "cli/network_command.h"
+#include "cli/network/network_command.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "cli/command_line.h"
+#include "cli/network/transport_results.h"
 #include "cli/out_of_range.h"
 #include "cli/outputs.h"
 #include "cli/standard_output.h"
@@ -26,7 +27,6 @@
 #include "sim/network/flow_run.h"
 #include "sim/network/latency_bandwidth_network.h"
 #include "sim/network/packets/packet_network.h"
-#include "sim/network/transport/transport_network.h"
 #include "traces/json_text.h"
 
 namespace stepsim {
@@ -174,7 +174,9 @@ FinishedCase run_case(const NetworkCase& input, Fidelity fidelity) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   result.peak_rss_bytes = std::int64_t{usage.ru_maxrss} * 1024;
-  for (const Time finish : result.flows.finish) result.makespan = std::max(result.makespan, finish);
+  for (const Time finish : result.flows.finish) {
+    if (finish != FlowRun::kNotEnded) result.makespan = std::max(result.makespan, finish);
+  }
   for (std::uint32_t link = 0; link < input.fabric.links().size(); ++link) {
     result.carried.push_back(network->carried(LinkId(link), result.makespan));
   }
@@ -184,32 +186,6 @@ FinishedCase run_case(const NetworkCase& input, Fidelity fidelity) {
 
 // ---- results ----
 
-std::string counters_json(const FinishedCase& run, std::uint32_t flow) {
-  const MessageCounters& of = run.transport->message(TransferId(flow));
-  return fmt::format(
-      ", \"acked_s\": {}, \"packets\": {}, \"marked\": {}, \"trimmed\": {}, \"dropped\": {}, "
-      "\"retransmitted\": {}, \"paused_s\": {}",
-      of.acknowledged == kNever ? "null" : exact_seconds(Duration(of.acknowledged)), of.packets,
-      of.marked, of.trimmed, of.dropped, of.repeated, exact_seconds(Duration(of.paused)));
-}
-
-// The ports that had a queue, a pause, a mark or a loss.
-std::string queues_json(const FinishedCase& run) {
-  std::string text = "\n  \"queues\": [";
-  bool is_first = true;
-  for (std::uint32_t link = 0; link < run.input.fabric.links().size(); ++link) {
-    const PortCounters& of = run.transport->port(LinkId(link));
-    if (of.peak_bytes + of.pauses + of.marked + of.trimmed + of.dropped == 0) continue;
-    text += fmt::format(
-        "{}\n    {{\"link\": {}, \"peak_bytes\": {}, \"pauses\": {}, \"paused_s\": {}, \"marked\": "
-        "{}, \"trimmed\": {}, \"dropped\": {}}}",
-        is_first ? "" : ",", run.input.link_ids.name(link), of.peak_bytes, of.pauses,
-        exact_seconds(Duration(of.paused)), of.marked, of.trimmed, of.dropped);
-    is_first = false;
-  }
-  return text + "\n  ],";
-}
-
 std::string json_of(const FinishedCase& run) {
   std::string text = fmt::format(
       "{{\n  \"name\": \"{}\",\n  \"fidelity\": \"{}\",\n  \"makespan_s\": {},\n  \"flows\": [",
@@ -217,11 +193,14 @@ std::string json_of(const FinishedCase& run) {
   for (std::uint32_t flow = 0; flow < run.flows.finish.size(); ++flow) {
     text += fmt::format("{}\n    {{\"id\": {}, \"finish_s\": {}{}}}", flow == 0 ? "" : ",",
                         run.input.flow_ids.name(flow),
-                        exact_seconds(run.flows.finish[flow].since_start),
-                        run.transport != nullptr ? counters_json(run, flow) : "");
+                        run.flows.finish[flow] == FlowRun::kNotEnded
+                            ? "null"
+                            : exact_seconds(run.flows.finish[flow].since_start),
+                        run.transport != nullptr ? transport_json_of_flow(*run.transport, flow)
+                                                 : "");
   }
   text += "\n  ],";
-  if (run.transport != nullptr) text += queues_json(run);
+  if (run.transport != nullptr) text += transport_json_of_queues(*run.transport, run.input);
   text += fmt::format(
       "\n  \"simulator\": {{\"events\": {}, \"rate_updates\": {}, \"packet_hops\": {}, "
       "\"wall_s\": {:.6f}, \"cpu_s\": {:.6f}, \"peak_rss_bytes\": {}}}\n}}\n",
@@ -251,7 +230,9 @@ std::string flows_table(const FinishedCase& run) {
   for (const std::uint32_t flow : largest(run.flows.finish.size(), finish)) {
     text +=
         fmt::format("  {:<40} {:>12} {:>12}\n", plain_id(run.input.flow_ids.name(flow)),
-                    to_text(run.input.flows.flows[flow].bytes), to_text(finish(flow).since_start));
+                    to_text(run.input.flows.flows[flow].bytes),
+                    finish(flow) == FlowRun::kNotEnded ? "never"
+                                                       : to_text(finish(flow).since_start));
   }
   return text;
 }
@@ -294,7 +275,11 @@ std::string table(const FinishedCase& run) {
                      run.input.name, run.flows.finish.size(), run.input.fabric.links().size(),
                      name_of(run.fidelity), to_text(run.makespan.since_start),
                      exact_seconds(run.makespan.since_start)) +
-         flows_table(run) + links_table(run) + expected_text(run) +
+         flows_table(run) + links_table(run) +
+         (run.transport != nullptr
+              ? transport_text(*run.transport, run.input, run.flows.finish)
+              : "") +
+         expected_text(run) +
          fmt::format("\n  simulated in {:.3g} s CPU: {} events, {}, {} at the peak\n", run.cpu_s,
                      run.flows.events,
                      run.fidelity == Fidelity::kPacket
@@ -324,7 +309,8 @@ ExitStatus run_network_command(const std::vector<std::string>& arguments) {
   outputs.write(options.json, json);
   outputs.commit();
   outputs.print(options.json == "-" ? json : table(run));
-  return outputs.end(ExitStatus::kDone);
+  if (!run.flows.blocked.empty()) print_error("stepsim: " + run.flows.blocked);
+  return outputs.end(run.flows.blocked.empty() ? ExitStatus::kDone : ExitStatus::kNo);
 }
 
 }  // namespace

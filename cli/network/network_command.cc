@@ -191,13 +191,13 @@ std::string json_of(const FinishedCase& run) {
       "{{\n  \"name\": \"{}\",\n  \"fidelity\": \"{}\",\n  \"makespan_s\": {},\n  \"flows\": [",
       json_escaped(run.input.name), name_of(run.fidelity), exact_seconds(run.makespan.since_start));
   for (std::uint32_t flow = 0; flow < run.flows.finish.size(); ++flow) {
-    text += fmt::format("{}\n    {{\"id\": {}, \"finish_s\": {}{}}}", flow == 0 ? "" : ",",
-                        run.input.flow_ids.name(flow),
-                        run.flows.finish[flow] == FlowRun::kNotEnded
-                            ? "null"
-                            : exact_seconds(run.flows.finish[flow].since_start),
-                        run.transport != nullptr ? transport_json_of_flow(*run.transport, flow)
-                                                 : "");
+    text +=
+        fmt::format("{}\n    {{\"id\": {}, \"finish_s\": {}{}}}", flow == 0 ? "" : ",",
+                    run.input.flow_ids.name(flow),
+                    run.flows.finish[flow] == FlowRun::kNotEnded
+                        ? "null"
+                        : exact_seconds(run.flows.finish[flow].since_start),
+                    run.transport != nullptr ? transport_json_of_flow(*run.transport, flow) : "");
   }
   text += "\n  ],";
   if (run.transport != nullptr) text += transport_json_of_queues(*run.transport, run.input);
@@ -228,11 +228,10 @@ std::string flows_table(const FinishedCase& run) {
   std::string text = fmt::format("\n  {:<40} {:>12} {:>12}\n", "last flows", "bytes", "ends");
   const auto finish = [&run](std::uint32_t flow) { return run.flows.finish[flow]; };
   for (const std::uint32_t flow : largest(run.flows.finish.size(), finish)) {
-    text +=
-        fmt::format("  {:<40} {:>12} {:>12}\n", plain_id(run.input.flow_ids.name(flow)),
-                    to_text(run.input.flows.flows[flow].bytes),
-                    finish(flow) == FlowRun::kNotEnded ? "never"
-                                                       : to_text(finish(flow).since_start));
+    text += fmt::format(
+        "  {:<40} {:>12} {:>12}\n", plain_id(run.input.flow_ids.name(flow)),
+        to_text(run.input.flows.flows[flow].bytes),
+        finish(flow) == FlowRun::kNotEnded ? "never" : to_text(finish(flow).since_start));
   }
   return text;
 }
@@ -276,9 +275,8 @@ std::string table(const FinishedCase& run) {
                      name_of(run.fidelity), to_text(run.makespan.since_start),
                      exact_seconds(run.makespan.since_start)) +
          flows_table(run) + links_table(run) +
-         (run.transport != nullptr
-              ? transport_text(*run.transport, run.input, run.flows.finish)
-              : "") +
+         (run.transport != nullptr ? transport_text(*run.transport, run.input, run.flows.finish)
+                                   : "") +
          expected_text(run) +
          fmt::format("\n  simulated in {:.3g} s CPU: {} events, {}, {} at the peak\n", run.cpu_s,
                      run.flows.events,

@@ -37,11 +37,10 @@ std::string completions_text(const NetworkCase& input, std::span<const Time> fin
   const auto at = [&taken](std::size_t percent) {
     return to_text(taken[std::min(taken.size() - 1, taken.size() * percent / 100)]);
   };
-  return fmt::format("\n  completion: mean {}, p50 {}, p99 {}, last {}; fairness (Jain) {:.3f}\n",
-                     to_text(Duration(static_cast<std::int64_t>(
-                         sum / count * kPicosecondsPerSecond))),
-                     at(50), at(99), to_text(taken.back()),
-                     squares > 0 ? rates * rates / (count * squares) : 1.0);
+  return fmt::format(
+      "\n  completion: mean {}, p50 {}, p99 {}, last {}; fairness (Jain) {:.3f}\n",
+      to_text(Duration(static_cast<std::int64_t>(sum / count * kPicosecondsPerSecond))), at(50),
+      at(99), to_text(taken.back()), squares > 0 ? rates * rates / (count * squares) : 1.0);
 }
 
 }  // namespace

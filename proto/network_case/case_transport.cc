@@ -132,14 +132,21 @@ struct Protocol {
 
 // The first that fits counts.
 constexpr std::array kProtocols = {
-    Protocol{"pfc", TransportKind::kGoBackN},         Protocol{"window", TransportKind::kGoBackN},
-    Protocol{"roce", TransportKind::kGoBackN},        Protocol{"dcqcn", TransportKind::kDcqcn},
-    Protocol{"dctcp", TransportKind::kDctcp},         Protocol{"timely", TransportKind::kTimely},
-    Protocol{"hpcc", TransportKind::kHpcc},           Protocol{"swift", TransportKind::kSwift},
-    Protocol{"DCTCP", TransportKind::kTcpDctcp},      Protocol{"TcpDctcp", TransportKind::kTcpDctcp},
+    Protocol{"pfc", TransportKind::kGoBackN},
+    Protocol{"window", TransportKind::kGoBackN},
+    Protocol{"roce", TransportKind::kGoBackN},
+    Protocol{"dcqcn", TransportKind::kDcqcn},
+    Protocol{"dctcp", TransportKind::kDctcp},
+    Protocol{"timely", TransportKind::kTimely},
+    Protocol{"hpcc", TransportKind::kHpcc},
+    Protocol{"swift", TransportKind::kSwift},
+    Protocol{"DCTCP", TransportKind::kTcpDctcp},
+    Protocol{"TcpDctcp", TransportKind::kTcpDctcp},
     Protocol{"Tcp", TransportKind::kTcp},
-    Protocol{"ndp", TransportKind::kNdp},             Protocol{"eqds", TransportKind::kEqds},
-    Protocol{"rccc", TransportKind::kRccc},           Protocol{"nscc", TransportKind::kNscc},
+    Protocol{"ndp", TransportKind::kNdp},
+    Protocol{"eqds", TransportKind::kEqds},
+    Protocol{"rccc", TransportKind::kRccc},
+    Protocol{"nscc", TransportKind::kNscc},
     Protocol{"uec-dctcp", TransportKind::kUecDctcp},
     Protocol{"uec-constant", TransportKind::kUecConstant},
 };
@@ -184,8 +191,8 @@ void set_field(const std::string& name, std::string_view field, const Json& valu
   }
   std::string written = *text;
   // Truth values are 0 and 1 in some files.
-  if (row.accepts() == "true or false" && value.is_number()) written = written == "0" ? "false"
-                                                                                      : "true";
+  if (row.accepts() == "true or false" && value.is_number())
+    written = written == "0" ? "false" : "true";
   for (const std::string& problem : row.read(written, &spec)) problems.add(name, problem);
   if (const auto broken = limit_problem(row, &spec)) problems.add(name, *broken);
 }
@@ -259,7 +266,8 @@ TransportSpec read_reference(const Json& transport, CaseProblems& problems) {
     spec.host_queue = 3;
   }
   if (has_truth(parameters, "rccc_oversubscribed_rule")) {
-    problems.add("transport.parameters.rccc_oversubscribed_rule", "must be false: it isn't modelled");
+    problems.add("transport.parameters.rccc_oversubscribed_rule",
+                 "must be false: it isn't modelled");
   }
   return spec;
 }
@@ -308,8 +316,8 @@ void read_case_switches(const Json& switches, TransportSpec& spec, CaseProblems&
     std::vector<std::string> names;
     for (const auto& [key, field] : fields) names.emplace_back(key);
     for (const auto& [key, value] : object.items()) {
-      const auto row = std::ranges::find_if(
-          fields, [&key = key](const auto& of) { return key == of.first; });
+      const auto row =
+          std::ranges::find_if(fields, [&key = key](const auto& of) { return key == of.first; });
       if (row == fields.end()) {
         problems.add(prefix + key, "is no field of switches" + did_you_mean(key, names));
       } else if (*row->second != '\0') {
@@ -335,8 +343,9 @@ void read_case_switches(const Json& switches, TransportSpec& spec, CaseProblems&
   }
   if (switches.contains("pfc")) {
     spec.switches.pfc = PfcKind::kStatic;
-    read(switches.at("pfc"), "switches.pfc.",
-         {{"xoff_bytes", "pfc_xoff"}, {"xon_bytes", "pfc_xon"}, {"headroom_bytes", "pfc_headroom"}});
+    read(
+        switches.at("pfc"), "switches.pfc.",
+        {{"xoff_bytes", "pfc_xoff"}, {"xon_bytes", "pfc_xon"}, {"headroom_bytes", "pfc_headroom"}});
   }
 }
 

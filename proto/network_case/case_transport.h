@@ -4,8 +4,8 @@
 //   {"protocol": "dcqcn", "simulator": "HPCC/SimAI ns-3 ..", "parameters": {..}}
 //
 // The second is that of the reference runs of htsim and ns-3: `parameters` say all that the
-// simulator was told, by names with units ("queue_bytes", "min_rto_s", "ai_mbps"); null is "there is
-// none". The same variant is made of them. What the file says beside them is for people.
+// simulator was told, by names with units ("queue_bytes", "min_rto_s", "ai_mbps"); null is "there
+// is none". The same variant is made of them. What the file says beside them is for people.
 
 #pragma once
 

@@ -33,26 +33,26 @@ enum class PacketKind : std::uint8_t {
 };
 
 struct Packet {
-  std::uint32_t next = kNoIndex;    // in its list
-  std::uint32_t flow = kNoIndex;    // number of its message
-  std::uint32_t bytes = 0;       // on the wire
-  std::uint32_t payload = 0;     // 0 once trimmed
-  std::uint32_t over = kNoIndex;    // the link that it came over; kNoIndex at its source
-  std::uint32_t place = 0;       // links taken
-  std::uint32_t path = 0;        // choices of links still to be made (path_table.h)
-  std::uint32_t entropy = 0;     // what the sender chose its path by; answers return it
+  std::uint32_t next = kNoIndex;  // in its list
+  std::uint32_t flow = kNoIndex;  // number of its message
+  std::uint32_t bytes = 0;        // on the wire
+  std::uint32_t payload = 0;      // 0 once trimmed
+  std::uint32_t over = kNoIndex;  // the link that it came over; kNoIndex at its source
+  std::uint32_t place = 0;        // links taken
+  std::uint32_t path = 0;         // choices of links still to be made (path_table.h)
+  std::uint32_t entropy = 0;      // what the sender chose its path by; answers return it
   std::uint32_t telemetry = kNoIndex;
   PacketKind kind = PacketKind::kData;
   bool to_sender = false;  // an answer
   bool marked = false;     // congestion experienced; in an answer: echoed
   bool trimmed = false;
-  bool asks = false;       // the sender wants an answer at once
-  bool again = false;      // a retransmission, or the answer to one
-  bool at_last_hop = false;  // trimmed there; pause: stop (not go)
-  bool grants = false;     // an answer that carries credit
-  bool is_counted = false;   // by the buffer of the switch where it is
-  Instant at = 0;          // arrival at the end of its link
-  Instant stamp = 0;       // when its data packet left the sender
+  bool asks = false;             // the sender wants an answer at once
+  bool again = false;            // a retransmission, or the answer to one
+  bool at_last_hop = false;      // trimmed there; pause: stop (not go)
+  bool grants = false;           // an answer that carries credit
+  bool is_counted = false;       // by the buffer of the switch where it is
+  Instant at = 0;                // arrival at the end of its link
+  Instant stamp = 0;             // when its data packet left the sender
   std::uint64_t sequence = 0;    // of the data packet, or of the one answered
   std::uint64_t cumulative = 0;  // answers: everything below was received
   std::uint64_t received = 0;    // answers: wire bytes received so far, each packet once

@@ -5,8 +5,8 @@
 //   spray_random     a random number each
 //   spray_permute    every path once in a random order, then in a new one
 //   spray_adaptive   an entropy each, hashed to a path: those of unmarked answers again first,
-//                    oldest first; else the next in a random order that is not to be skipped. A mark
-//                    or a trimmed packet makes its entropy be skipped so many turns.
+//                    oldest first; else the next in a random order that is not to be skipped. A
+//                    mark or a trimmed packet makes its entropy be skipped so many turns.
 //
 // Random numbers depend on the seed, the message and the position only.
 

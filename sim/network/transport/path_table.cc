@@ -38,8 +38,8 @@ void PathTable::make(NodeId to, Ways& ways) const {
       const std::uint32_t rest = ways.distance[fabric_.link(link).to.index()];
       if (rest != kNoIndex && rest + 1 == ways.distance[node]) ways.links.push_back(link);
     }
-    ways.widest = std::max(ways.widest,
-                           static_cast<std::uint32_t>(ways.links.size()) - ways.begin.back());
+    ways.widest =
+        std::max(ways.widest, static_cast<std::uint32_t>(ways.links.size()) - ways.begin.back());
   }
   ways.begin.push_back(static_cast<std::uint32_t>(ways.links.size()));
 }

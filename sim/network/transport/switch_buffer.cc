@@ -5,6 +5,14 @@
 
 namespace stepsim {
 
+double marking_probability(const SwitchSpec& spec, std::int64_t queue) {
+  if (!spec.ecn_low || queue <= spec.ecn_low->value()) return 0;
+  const std::int64_t low = spec.ecn_low->value();
+  const std::int64_t high = spec.ecn_high.value_or(*spec.ecn_low).value();
+  if (queue > high) return 1;
+  return spec.ecn_most * static_cast<double>(queue - low) / static_cast<double>(high - low);
+}
+
 SwitchBuffer::SwitchBuffer(const SwitchSpec& spec, std::uint32_t inputs)
     : pfc_(spec.pfc),
       size_(spec.shared_buffer.value_or(Bytes(0)).value()),

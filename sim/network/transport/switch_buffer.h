@@ -9,8 +9,8 @@
 // Static: an input is paused while it holds more than xoff and until it holds less than xon.
 // Dynamic (Choudhury and Hahne 1998): its threshold is alpha times what is free of the pool, which
 // is the buffer without every port's reserve and headroom. An input holds its own reserve first,
-// then part of the pool up to the threshold, then headroom; it is paused from the threshold on. What
-// the headroom can't hold is dropped. Without PFC a packet is dropped if the buffer is full.
+// then part of the pool up to the threshold, then headroom; it is paused from the threshold on.
+// What the headroom can't hold is dropped. Without PFC a packet is dropped if the buffer is full.
 //
 // All sizes in bytes. O(1) each.
 
@@ -22,6 +22,10 @@
 #include "sim/network/transport/transport_spec.h"
 
 namespace stepsim {
+
+// Returns the probability that a packet is marked while a port holds so many bytes of data: 0 up to
+// ecn_low, rising linearly to ecn_most at ecn_high, 1 above.
+double marking_probability(const SwitchSpec& spec, std::int64_t queue);
 
 class SwitchBuffer {
  public:

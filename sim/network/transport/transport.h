@@ -22,12 +22,12 @@ namespace stepsim {
 
 // MessageView is what a transport knows of its message.
 struct MessageView {
-  std::uint32_t flow = 0;   // its number in the network
-  std::int64_t bytes = 0;   // payload
-  double rate = 0;          // of the sender's link
-  Instant base_rtt = 0;     // of an idle network, with full packets
-  std::uint32_t hops = 0;   // links of its route
-  std::uint64_t seed = 0;   // of its random numbers
+  std::uint32_t flow = 0;  // its number in the network
+  std::int64_t bytes = 0;  // payload
+  double rate = 0;         // of the sender's link
+  Instant base_rtt = 0;    // of an idle network, with full packets
+  std::uint32_t hops = 0;  // links of its route
+  std::uint64_t seed = 0;  // of its random numbers
 };
 
 struct AckSeen {
@@ -58,10 +58,10 @@ class CongestionControl {
   virtual ~CongestionControl() = default;
 
   virtual void on_ack(const AckSeen&) {}
-  virtual void on_notification(Instant) {}              // a CNP, or a mark that stands for one
-  virtual void on_sent(Instant, double /*bytes*/) {}    // wire bytes
+  virtual void on_notification(Instant) {}            // a CNP, or a mark that stands for one
+  virtual void on_sent(Instant, double /*bytes*/) {}  // wire bytes
   virtual void on_trimmed(const TrimSeen&) {}
-  virtual void on_loss(Instant) {}                      // found by a gap, once a window
+  virtual void on_loss(Instant) {}  // found by a gap, once a window
   virtual void on_timeout(Instant, double /*bytes*/) {}
   virtual Instant timer() const { return kNever; }
   virtual void on_timer(Instant) {}

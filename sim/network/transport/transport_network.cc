@@ -21,13 +21,13 @@ namespace stepsim {
 namespace {
 
 enum EventKind : std::uint32_t {
-  kPortFree,       // of a link
-  kArrival,        // over a link
-  kMessageReady,   // a message may send
-  kSenderTimer,    // of a message
+  kPortFree,      // of a link
+  kArrival,       // over a link
+  kMessageReady,  // a message may send
+  kSenderTimer,   // of a message
   kReceiverTimer,
-  kCredit,         // of a node
-  kPauseSignal,    // 2 x link + whether it stops
+  kCredit,       // of a node
+  kPauseSignal,  // 2 x link + whether it stops
   kMessageStarts,
   kMessageEnds,
 };
@@ -56,8 +56,8 @@ class TransportFabric final : public TransportNetwork {
     Instant latency = 0;
     Instant full_packet = 0;  // time of one on the wire
     Instant ack = 0;
-    std::uint32_t back = kNoIndex;   // the link the other way
-    std::uint32_t input = 0;      // number among the links into its end
+    std::uint32_t back = kNoIndex;  // the link the other way
+    std::uint32_t input = 0;        // number among the links into its end
     std::uint32_t sending = kNoIndex;
     std::uint32_t sending_bytes = 0;
     Instant sent_until = 0;
@@ -89,15 +89,16 @@ class TransportFabric final : public TransportNetwork {
     std::unique_ptr<Sender> sender;
     std::unique_ptr<Receiver> receiver;
     PathChoice paths;
-    std::vector<std::uint32_t> route;   // explicit routes, one after another
-    std::vector<std::uint32_t> begins;  // of each explicit route, and the end; empty: shortest paths
+    std::vector<std::uint32_t> route;  // explicit routes, one after another
+    std::vector<std::uint32_t>
+        begins;  // of each explicit route, and the end; empty: shortest paths
     NodeId from{0};
     NodeId to{0};
     std::uint32_t port = kNoIndex;  // the first link of path 0
-    bool is_waiting = false;     // in a port's list
+    bool is_waiting = false;        // in a port's list
     bool is_delivered = false;
     bool keeps_links = false;
-    Instant ready_at = kNever;   // event that is scheduled
+    Instant ready_at = kNever;  // event that is scheduled
     Instant sender_at = kNever;
     Instant receiver_at = kNever;
     Instant paused_before = 0;
@@ -149,9 +150,7 @@ class TransportFabric final : public TransportNetwork {
     return packet.trimmed || packet.kind == PacketKind::kPause ||
            (spec_.acks_first && packet.kind != PacketKind::kData);
   }
-  double draw() {
-    return static_cast<double>(mixed_bits(random_ + ++drawn_) >> 11U) * 0x1p-53;
-  }
+  double draw() { return static_cast<double>(mixed_bits(random_ + ++drawn_) >> 11U) * 0x1p-53; }
   Instant time_of(const Port& port, std::uint32_t bytes) const {
     if (bytes == full_bytes_) return port.full_packet;
     if (bytes == ack_bytes_) return port.ack;
@@ -183,9 +182,9 @@ class TransportFabric final : public TransportNetwork {
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> starting_;
   std::vector<TransferId> ended_;
-  std::vector<MessageCounters> counters_;  // by TransferId
-  std::vector<Packet> answers_;            // scratch
-  std::vector<LinkId> links_;              // scratch
+  std::vector<MessageCounters> counters_;   // by TransferId
+  std::vector<Packet> answers_;             // scratch
+  std::vector<LinkId> links_;               // scratch
   std::vector<std::uint32_t> host_number_;  // by NodeId, among nodes with one link
   NetworkStatistics statistics_;
   std::uint64_t in_flight_ = 0;
@@ -334,10 +333,9 @@ void TransportFabric::start(Time now, TransferId id, const Transfer& transfer) {
   }
   message.sender = row_.make_sender(spec_, view);
   message.receiver = row_.make_receiver(spec_, view, node.credit);
-  const std::uint32_t routes =
-      message.begins.empty()
-          ? table_.count(message.from, message.to, 4096)
-          : static_cast<std::uint32_t>(message.begins.size() - 1);
+  const std::uint32_t routes = message.begins.empty()
+                                   ? table_.count(message.from, message.to, 4096)
+                                   : static_cast<std::uint32_t>(message.begins.size() - 1);
   message.paths = PathChoice(spec_, view.seed, routes);
   message.paused_before = ports_[message.port].counters.paused;
   if (transfer.sender_latency > Duration(0)) {
@@ -538,8 +536,8 @@ void TransportFabric::answer_all(Instant now, NodeId node) {
     const std::uint32_t packet = pool_.take(answer);
     Message& message = messages_[answer.flow];
     ++message.packets_alive;
-    pool_[packet].path = answer.to_sender ? message.paths.answer_path()
-                                          : message.paths.path_of(answer.entropy);
+    pool_[packet].path =
+        answer.to_sender ? message.paths.answer_path() : message.paths.path_of(answer.entropy);
     enqueue(now, next_link(pool_[packet], node), packet);
   }
   answers_.clear();
@@ -576,9 +574,8 @@ std::uint32_t TransportFabric::next_link(Packet& packet, NodeId at) {
   const auto routes = static_cast<std::uint32_t>(message.begins.size() - 1);
   const std::uint32_t route = routes == 1 ? 0 : packet.path % routes;
   const std::uint32_t link =
-      packet.to_sender
-          ? ports_[message.route[message.begins[route + 1] - 1 - packet.place]].back
-          : message.route[message.begins[route] + packet.place];
+      packet.to_sender ? ports_[message.route[message.begins[route + 1] - 1 - packet.place]].back
+                       : message.route[message.begins[route] + packet.place];
   ++packet.place;
   const auto group = fabric_.group_of(LinkId(link));
   if (!group || message.keeps_links || fabric_.group(*group).down > 0) return link;
@@ -698,15 +695,10 @@ void TransportFabric::mark(std::uint32_t link, std::uint32_t number) {
   const SwitchSpec& switches = spec_.switches;
   Packet& packet = pool_[number];
   if (!switches.ecn_low || packet.kind != PacketKind::kData || packet.trimmed) return;
-  const std::int64_t queue = ports_[link].data_bytes;
-  const std::int64_t low = switches.ecn_low->value();
-  if (queue <= low) return;
+  const double probability = marking_probability(switches, ports_[link].data_bytes);
+  if (probability <= 0) return;
   if (!switches.ecn_on_last_hop && is_at_end(packet, end_of(link))) return;
-  const std::int64_t high = switches.ecn_high.value_or(*switches.ecn_low).value();
-  if (queue <= high && draw() >= switches.ecn_most * static_cast<double>(queue - low) /
-                                     static_cast<double>(high - low)) {
-    return;
-  }
+  if (probability < 1 && draw() >= probability) return;
   packet.marked = true;
   ++ports_[link].counters.marked;
   ++counters_[messages_[packet.flow].id.index()].marked;
@@ -746,8 +738,8 @@ bool TransportFabric::fits(std::uint32_t link, std::uint32_t number) {
   if (!switches.queue || port.data_bytes + pool_[number].bytes <= switches.queue->value()) {
     return true;
   }
-  const bool cuts_last = switches.trims_arriving < 1 && !port.data.empty() &&
-                         draw() >= switches.trims_arriving;
+  const bool cuts_last =
+      switches.trims_arriving < 1 && !port.data.empty() && draw() >= switches.trims_arriving;
   if (!cuts_last) {
     if (switches.trim && pool_[number].kind == PacketKind::kData) {
       trim(link, number);

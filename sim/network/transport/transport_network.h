@@ -1,5 +1,5 @@
-// The network of packets with a transport: what packet_network.h is without one. Headers, answers and
-// pause frames are packets and take the time of the wire.
+// The network of packets with a transport: what packet_network.h is without one. Headers, answers
+// and pause frames are packets and take the time of the wire.
 //
 //   host port     answers first (or in the data's queue), then one packet of each message that may
 //                 send, in turn

@@ -273,7 +273,8 @@ void add_window_fields(Table& table) {
     table.add_inner(name, &TransportSpec::swift, member, std::move(limits), doc);
   };
   table.theme("Swift");
-  swift("swift_base", &SwiftSettings::base, positive_time(), {.help = "Target delay without hops."});
+  swift("swift_base", &SwiftSettings::base, positive_time(),
+        {.help = "Target delay without hops."});
   swift("swift_hop", &SwiftSettings::hop, time_limits(), {.help = "Target delay of a link."});
   swift("swift_fs_range", &SwiftSettings::fs_range, time_limits(),
         {.help = "Most that small windows add to the target."});
@@ -317,8 +318,7 @@ void add_window_fields(Table& table) {
   nscc("nscc_adjust_packets", &NsccSettings::adjust_packets, Limits::positive(),
        {.help = "Packets after which increases take effect."});
   table.add_inner("uec_dctcp_cut", &TransportSpec::uec_dctcp, &UecDctcpSettings::cut,
-                  Limits::fraction(),
-                  {.help = "Share of marked bytes that the window falls by."});
+                  Limits::fraction(), {.help = "Share of marked bytes that the window falls by."});
 }
 
 std::string bytes_text(std::int64_t bytes) {
@@ -404,8 +404,8 @@ std::vector<Problem> check_transport(const TransportSpec& spec, double most_rate
   if (switches.pfc == PfcKind::kDynamic && most_rate > 0) {
     // 802.1Qbb without the response of the far end: both delays, a packet that has just begun at
     // either end, and the frame.
-    const auto flight = static_cast<std::int64_t>(
-        2 * most_rate * static_cast<double>(most_latency) * 1e-12);
+    const auto flight =
+        static_cast<std::int64_t>(2 * most_rate * static_cast<double>(most_latency) * 1e-12);
     const std::int64_t needed = flight + 2 * packet + switches.pfc_frame.value();
     if (switches.pfc_headroom.value() < needed) {
       problems.push_back({"pfc_headroom", "must be at least " + bytes_text(needed) +

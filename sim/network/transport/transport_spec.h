@@ -52,8 +52,13 @@ template <>
 inline constexpr std::size_t kValuesOf<PfcKind> = 3;
 std::string_view name_of(PfcKind kind);
 
-enum class PathPolicy : std::uint8_t { kGivenRoute, kEcmpHash, kSprayPermute, kSprayAdaptive,
-                                       kSprayRandom };
+enum class PathPolicy : std::uint8_t {
+  kGivenRoute,
+  kEcmpHash,
+  kSprayPermute,
+  kSprayAdaptive,
+  kSprayRandom
+};
 template <>
 inline constexpr std::size_t kValuesOf<PathPolicy> = 5;
 std::string_view name_of(PathPolicy policy);
@@ -77,8 +82,8 @@ struct SwitchSpec {
   Bytes pfc_frame{64};
   bool trim = false;
   Bytes trimmed{64};
-  double trims_arriving = 1;           // probability that the arriving packet is cut
-  bool holds_leaving_packet = false;   // a packet leaves its queue with its last bit
+  double trims_arriving = 1;          // probability that the arriving packet is cut
+  bool holds_leaving_packet = false;  // a packet leaves its queue with its last bit
 };
 
 struct TransportSpec {
@@ -92,14 +97,14 @@ struct TransportSpec {
   std::optional<Bytes> ack_every{};  // unset: by packets
   bool acks_first = true;            // control goes before data in every queue
   // Senders.
-  std::optional<Bytes> window{};     // unset: none, unless window_round_trips
-  double window_round_trips = 0;     // of the base round trip x the link's rate; 0: see window
+  std::optional<Bytes> window{};  // unset: none, unless window_round_trips
+  double window_round_trips = 0;  // of the base round trip x the link's rate; 0: see window
   bool window_counts_headers = false;
   bool window_follows_rate = false;
-  bool waits_for_credit = false;     // the window is credit given in advance
+  bool waits_for_credit = false;       // the window is credit given in advance
   std::optional<Duration> base_rtt{};  // unset: of each message's route
   bool base_rtt_without_headers = false;
-  std::optional<Duration> rto{};       // unset: no time-out
+  std::optional<Duration> rto{};  // unset: no time-out
   std::optional<Duration> nack_interval{};
   std::optional<Duration> delayed_ack{};
   std::uint32_t handshakes = 0;
@@ -135,8 +140,9 @@ struct TransportSpec {
 
 const FieldTable<TransportSpec>& transport_fields();
 
-// Returns what doesn't fit together: a queue below a packet, thresholds in the wrong order, headroom
-// that PFC can't keep on a link of this rate and latency (0: unknown) with so much longest packets.
+// Returns what doesn't fit together: a queue below a packet, thresholds in the wrong order,
+// headroom that PFC can't keep on a link of this rate and latency (0: unknown) with so much longest
+// packets.
 std::vector<Problem> check_transport(const TransportSpec& spec, double most_rate,
                                      Instant most_latency);
 

@@ -23,8 +23,8 @@ double payload_bytes(const TransportSpec& spec) {
 
 Control fixed(const TransportSpec& spec, const MessageView& message) {
   const double window = window_of(spec, message);
-  return std::make_unique<CongestionControl>(
-      message.rate, window > 0 ? window : CongestionControl::kUnlimited);
+  return std::make_unique<CongestionControl>(message.rate,
+                                             window > 0 ? window : CongestionControl::kUnlimited);
 }
 Control dctcp(const TransportSpec& spec, const MessageView& message) {
   return std::make_unique<Dctcp>(spec.dctcp, message.rate, payload_bytes(spec));
@@ -39,8 +39,8 @@ Control hpcc(const TransportSpec& spec, const MessageView& message) {
   return std::make_unique<Hpcc>(spec.hpcc, message.rate, message.base_rtt);
 }
 Control nscc(const TransportSpec& spec, const MessageView& message) {
-  const NsccParameters parameters = nscc_parameters(
-      spec.nscc, message.rate, message.base_rtt, payload_bytes(spec), spec.switches.trim);
+  const NsccParameters parameters = nscc_parameters(spec.nscc, message.rate, message.base_rtt,
+                                                    payload_bytes(spec), spec.switches.trim);
   return std::make_unique<Nscc>(spec.nscc, parameters, message.rate, window_of(spec, message),
                                 message.base_rtt, packet_bytes(spec));
 }
@@ -66,8 +66,7 @@ std::unique_ptr<Sender> selective_sender(const TransportSpec& spec, const Messag
 }
 std::unique_ptr<Receiver> selective_receiver(const TransportSpec& spec, const MessageView& message,
                                              CreditOfHost& credit) {
-  return std::make_unique<SelectiveReceiver>(spec, message, credit.pulls.get(),
-                                             credit.pacer.get());
+  return std::make_unique<SelectiveReceiver>(spec, message, credit.pulls.get(), credit.pacer.get());
 }
 
 std::unique_ptr<Sender> swift_sender(const TransportSpec& spec, const MessageView& message) {
@@ -208,11 +207,12 @@ void rccc(TransportSpec& spec) {
 constexpr CreditOfHost (*kNoCredit)(const TransportSpec&, const MessageView&) = nullptr;
 
 constexpr std::array kRows = {
-    TransportRow{TransportKind::kGoBackN, "go-back-n",
-                 "RoCEv2 without congestion control: line rate or a fixed window, PFC against loss, "
-                 "go-back-N after one.",
-                 "InfiniBand Architecture Specification, annex A17; htsim 841d9e7 roce.cpp", roce,
-                 go_back_n_sender<fixed>, go_back_n_receiver, kNoCredit},
+    TransportRow{
+        TransportKind::kGoBackN, "go-back-n",
+        "RoCEv2 without congestion control: line rate or a fixed window, PFC against loss, "
+        "go-back-N after one.",
+        "InfiniBand Architecture Specification, annex A17; htsim 841d9e7 roce.cpp", roce,
+        go_back_n_sender<fixed>, go_back_n_receiver, kNoCredit},
     TransportRow{TransportKind::kSelectiveRepeat, "selective-repeat",
                  "RoCEv2 that repeats only what is missing, with a fixed window.",
                  "Mittal et al., Revisiting Network Support for RDMA, SIGCOMM 2018",
@@ -226,8 +226,7 @@ constexpr std::array kRows = {
                  "RoCEv2 with DCQCN: marks become notifications, and these a rate.",
                  "Zhu et al., SIGCOMM 2015", roce_with_marks, go_back_n_sender<dcqcn>,
                  go_back_n_receiver, kNoCredit},
-    TransportRow{TransportKind::kTimely, "timely",
-                 "A rate by the gradient of the round-trip time.",
+    TransportRow{TransportKind::kTimely, "timely", "A rate by the gradient of the round-trip time.",
                  "Mittal et al., SIGCOMM 2015; Zhu et al., CoNEXT 2016", roce,
                  go_back_n_sender<timely>, go_back_n_receiver, kNoCredit},
     TransportRow{TransportKind::kHpcc, "hpcc", "A rate by what switches report of their links.",
@@ -238,8 +237,8 @@ constexpr std::array kRows = {
                  swift_sender, stream_receiver, kNoCredit},
     TransportRow{TransportKind::kTcp, "tcp", "TCP Reno.", "RFC 5681, RFC 6582", stream,
                  tcp_sender<false>, stream_receiver, kNoCredit},
-    TransportRow{TransportKind::kTcpDctcp, "tcp-dctcp", "TCP with DCTCP.", "RFC 8257",
-                 stream_dctcp, tcp_sender<true>, stream_receiver, kNoCredit},
+    TransportRow{TransportKind::kTcpDctcp, "tcp-dctcp", "TCP with DCTCP.", "RFC 8257", stream_dctcp,
+                 tcp_sender<true>, stream_receiver, kNoCredit},
     TransportRow{TransportKind::kNdp, "ndp",
                  "Sprayed packets, trimmed where queues are full, pulled by the receiver.",
                  "Handley et al., SIGCOMM 2017; csg-htsim 841d9e7 ndp.cpp", ndp,
@@ -257,9 +256,9 @@ constexpr std::array kRows = {
                  "UEC specification 1.0; uet-htsim 40ccb05 uec.cpp", uec,
                  selective_sender<CreditKind::kNone, nscc>, selective_receiver, kNoCredit},
     TransportRow{TransportKind::kUecDctcp, "uec-dctcp",
-                 "UEC's packets with a window that marks cut at once.",
-                 "uet-htsim 40ccb05 uec.cpp", uec, selective_sender<CreditKind::kNone, uec_dctcp>,
-                 selective_receiver, kNoCredit},
+                 "UEC's packets with a window that marks cut at once.", "uet-htsim 40ccb05 uec.cpp",
+                 uec, selective_sender<CreditKind::kNone, uec_dctcp>, selective_receiver,
+                 kNoCredit},
     TransportRow{TransportKind::kUecConstant, "uec-constant", "UEC's packets with a fixed window.",
                  "uet-htsim 40ccb05 uec.cpp", uec, selective_sender<CreditKind::kNone, fixed>,
                  selective_receiver, kNoCredit},
@@ -291,8 +290,8 @@ double window_of(const TransportSpec& spec, const MessageView& message) {
   if (spec.window) {
     const double unit = spec.window_counts_headers ? 1 : packet_bytes(spec) / payload_bytes(spec);
     // Senders that count packets on the wire are given what so much payload is there.
-    const bool counts_wire = spec.kind >= TransportKind::kNdp ||
-                             spec.kind == TransportKind::kSelectiveRepeat;
+    const bool counts_wire =
+        spec.kind >= TransportKind::kNdp || spec.kind == TransportKind::kSelectiveRepeat;
     return static_cast<double>(spec.window->value()) * (counts_wire ? unit : 1);
   }
   return spec.window_round_trips * static_cast<double>(message.base_rtt) * 1e-12 * message.rate;

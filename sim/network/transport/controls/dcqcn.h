@@ -6,9 +6,9 @@
 //              distance to the target, then the target rises by `additive`, then by `hyper`
 //
 // The paper cuts at each notification (a CNP). The RDMA model of ns-3 (HPCC, SimAI, astra-sim) has
-// no CNP: it looks every `decrease_interval`, one ns after alpha, whether a mark came; the first one
-// starts both clocks and cuts nothing; there is no byte counter, `hyper` is added once a stage, and
-// without `clamp_target` the target is lowered only if the rate has risen since the last cut.
+// no CNP: it looks every `decrease_interval`, one ns after alpha, whether a mark came; the first
+// one starts both clocks and cuts nothing; there is no byte counter, `hyper` is added once a stage,
+// and without `clamp_target` the target is lowered only if the rate has risen since the last cut.
 // Alpha is brought up to date when it is needed, so an idle interval costs nothing.
 
 #pragma once
@@ -33,7 +33,8 @@ struct DcqcnSettings {
   Bandwidth additive{40e6 / 8};
   Bandwidth hyper{400e6 / 8};
   Bandwidth least{10e6 / 8};
-  std::optional<Duration> notification_interval{Duration(50'000'000)};  // unset: each answer says it
+  std::optional<Duration> notification_interval{
+      Duration(50'000'000)};  // unset: each answer says it
 };
 
 class Dcqcn final : public CongestionControl {
@@ -66,11 +67,11 @@ class Dcqcn final : public CongestionControl {
   const double line_rate_;
   double target_;
   double alpha_;
-  bool was_notified_ = false;        // ever
-  bool is_notified_ = false;         // in this interval of alpha
+  bool was_notified_ = false;  // ever
+  bool is_notified_ = false;   // in this interval of alpha
   Instant alpha_from_ = 0;
-  std::int64_t alpha_intervals_ = 0; // ended since alpha_from_
-  Instant started_ = 0;              // first notification
+  std::int64_t alpha_intervals_ = 0;  // ended since alpha_from_
+  Instant started_ = 0;               // first notification
   Instant check_at_ = kNever;
   Instant increase_at_ = kNever;
   std::uint32_t timer_stage_ = 0;

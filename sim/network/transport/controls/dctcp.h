@@ -43,7 +43,7 @@ class Dctcp final : public CongestionControl {
   const double line_rate_;
   const double payload_;
   double alpha_;
-  double marked_ = 0;             // answers of this window
+  double marked_ = 0;  // answers of this window
   double window_packets_ = 0;
   std::uint64_t window_end_ = 0;  // the window ends when more than this is acknowledged
   std::uint64_t reduced_to_ = 0;  // the reduction ends then

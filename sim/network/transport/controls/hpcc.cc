@@ -35,8 +35,8 @@ bool Hpcc::measure(const Telemetry& now) {
     const Telemetry::Hop& hop = now.hop[i];
     const Telemetry::Hop& before = last_.hop[i];
     const auto elapsed = static_cast<double>(hop.at - before.at);
-    const double sent = in_whole(hop.sent, settings_.byte_unit) -
-                        in_whole(before.sent, settings_.byte_unit);
+    const double sent =
+        in_whole(hop.sent, settings_.byte_unit) - in_whole(before.sent, settings_.byte_unit);
     const double queue = std::min(in_whole(hop.queue, settings_.queue_unit),
                                   in_whole(before.queue, settings_.queue_unit));
     const double whole = hop.rate * base_rtt_ * 1e-12;  // bytes in flight at full use

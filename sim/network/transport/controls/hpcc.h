@@ -4,9 +4,9 @@
 //   rate = reference / (U / target) + increase     if U >= target, or after `most_stages` windows
 //   rate = reference + increase                    otherwise
 //
-// to each answer; the reference follows once a window. Rates stand for windows: W = rate x base RTT,
-// so `increase` is W_AI / base RTT. The paper's most_stages is 5; the RDMA model of ns-3 has 0, and
-// the counters of its headers are whole units (`byte_unit`, `queue_unit`, 0: exact).
+// to each answer; the reference follows once a window. Rates stand for windows: W = rate x base
+// RTT, so `increase` is W_AI / base RTT. The paper's most_stages is 5; the RDMA model of ns-3 has
+// 0, and the counters of its headers are whole units (`byte_unit`, `queue_unit`, 0: exact).
 
 #pragma once
 

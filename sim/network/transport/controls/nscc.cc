@@ -16,8 +16,8 @@ constexpr double kFarAbove = 5;            // base round trips
 NsccParameters nscc_parameters(const NsccSettings& settings, double line_rate, Instant base_rtt,
                                double payload, bool trims) {
   const auto rtt = static_cast<double>(base_rtt);
-  const double target = settings.target ? static_cast<double>(settings.target->count())
-                                        : rtt * (trims ? 0.75 : 1);
+  const double target =
+      settings.target ? static_cast<double>(settings.target->count()) : rtt * (trims ? 0.75 : 1);
   const double a = rtt * line_rate / (kReferenceRtt * kReferenceRate);
   const double b = target / kReferenceRtt;
   return {.a = a,

@@ -2,7 +2,8 @@
 // network's bandwidth-delay product over 100 Gb/s x 12 us, b the target delay over 12 us:
 //
 //   unmarked, delay >= target      inc += fi x newly                        fi = 5 MSS a
-//   unmarked, delay <  target      inc += alpha x newly x (target - delay)  alpha = 4 MSS a b / target
+//   unmarked, delay <  target      inc += alpha x newly x (target - delay)  alpha = 4 MSS a b /
+//   target
 //                                  (window += fi_scale x newly once the delay stayed below 1 us for
 //                                  a window; fi_scale = a / 4)
 //   marked,   delay >= target      once a round trip, if the mean delay is above the target:
@@ -10,7 +11,8 @@
 //   marked,   delay <  target      nothing (the sender takes another path)
 //   after 8 packets or a round trip: window += inc / window; once a round trip: += eta (0.15 MSS a)
 //   trimmed packet                 window -= its bytes, unless quick adapt applies
-//   quick adapt                    a period (round trip + target) after the last one: if a trim came
+//   quick adapt                    a period (round trip + target) after the last one: if a trim
+//   came
 //                                  or the delay is above 4 targets, and less than 1/gate of the
 //                                  largest window arrived: window = what arrived
 //
@@ -79,9 +81,9 @@ class Nscc final : public CongestionControl {
   double base_rtt_;
   double most_window_;
   double mean_delay_ = 0;
-  double pending_ = 0;            // inc
-  double received_ = 0;           // since the last adjustment
-  double achieved_ = 0;           // in this period of quick adapt
+  double pending_ = 0;   // inc
+  double received_ = 0;  // since the last adjustment
+  double achieved_ = 0;  // in this period of quick adapt
   double ignored_ = 0;
   double to_ignore_ = 0;
   double fast_bytes_ = 0;

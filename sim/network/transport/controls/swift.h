@@ -7,7 +7,8 @@
 // acknowledged), both in packets; above it, at most once a round trip, window *= max(1 - decrease
 // (delay - target) / delay, 1 - most_decrease). A window below one packet is a pace. Only the
 // fabric's window, not that of the hosts. `whole_packets`: the window of the target is cut to whole
-// packets, as csg-htsim does. The values for base, hop and scaling are htsim's: the paper names none.
+// packets, as csg-htsim does. The values for base, hop and scaling are htsim's: the paper names
+// none.
 
 #pragma once
 

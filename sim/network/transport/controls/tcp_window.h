@@ -1,6 +1,6 @@
 // The window of TCP: slow start up to a threshold, then a segment more a window; a loss halves it
-// (Reno), a time-out leaves one segment. With `reacts_to_marks` it is DCTCP (RFC 8257): alpha once a
-// window of data, and at most one cut by alpha/2 a window.
+// (Reno), a time-out leaves one segment. With `reacts_to_marks` it is DCTCP (RFC 8257): alpha once
+// a window of data, and at most one cut by alpha/2 a window.
 
 #pragma once
 

@@ -8,8 +8,7 @@ void Timely::on_ack(const AckSeen& ack) {
   if (ack.acknowledged <= window_end_) return;
   const auto rtt = static_cast<double>(ack.delay);
   if (window_end_ != 0) {
-    difference_ =
-        (1 - settings_.smoothing) * difference_ + settings_.smoothing * (rtt - last_rtt_);
+    difference_ = (1 - settings_.smoothing) * difference_ + settings_.smoothing * (rtt - last_rtt_);
     const double gradient = difference_ / static_cast<double>(settings_.least_rtt.count());
     const auto high = static_cast<double>(settings_.high.count());
     double factor = 1;

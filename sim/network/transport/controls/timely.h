@@ -1,6 +1,6 @@
-// TIMELY (Mittal et al., SIGCOMM 2015, algorithm 1): the rate follows the gradient of the round-trip
-// time, one sample a window; the first sample is only remembered. Below `low` it rises, above
-// `high` it falls whatever the gradient. After `hyper_after` increases in a row it rises by
+// TIMELY (Mittal et al., SIGCOMM 2015, algorithm 1): the rate follows the gradient of the
+// round-trip time, one sample a window; the first sample is only remembered. Below `low` it rises,
+// above `high` it falls whatever the gradient. After `hyper_after` increases in a row it rises by
 // `hyper`. With `patched` (Zhu et al., CoNEXT 2016, 4.3) increase and decrease are blended by a
 // weight between gradients of -1/4 and 1/4, which has a fixed point.
 

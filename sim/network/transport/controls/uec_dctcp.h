@@ -25,9 +25,7 @@ class UecDctcp final : public CongestionControl {
   void on_trimmed(const TrimSeen& trim) override {
     window_ = std::max(window_ - trim.bytes, packet_);
   }
-  void on_timeout(Instant, double bytes) override {
-    window_ = std::max(window_ - bytes, packet_);
-  }
+  void on_timeout(Instant, double bytes) override { window_ = std::max(window_ - bytes, packet_); }
 
  private:
   const double cut_;

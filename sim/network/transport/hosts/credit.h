@@ -5,12 +5,12 @@
 // one packet go. Pulls of the host leave one after the other, a packet's time / pull_rate apart,
 // messages in turn; if none waits and the last is long enough ago, the answer itself pulls.
 //
-// CreditPacer (EQDS, RCCC): senders say how much they want in all; the pacer grants `pull_credit` at
-// a time to those who want more, in turn; the next grant waits the time that the granted bytes take.
-// A sender whose wish is met still gets up to a window in advance while nobody else wants any.
-// With `htsim_credit` it has a turn more of these each time that its wish was met, also once it is
-// complete, as in htsim; otherwise one, and none once it is complete.
-// With `repeats_first` senders whose packets were cut come before all others (EQDS).
+// CreditPacer (EQDS, RCCC): senders say how much they want in all; the pacer grants `pull_credit`
+// at a time to those who want more, in turn; the next grant waits the time that the granted bytes
+// take. A sender whose wish is met still gets up to a window in advance while nobody else wants
+// any. With `htsim_credit` it has a turn more of these each time that its wish was met, also once
+// it is complete, as in htsim; otherwise one, and none once it is complete. With `repeats_first`
+// senders whose packets were cut come before all others (EQDS).
 
 #pragma once
 

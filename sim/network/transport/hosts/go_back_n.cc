@@ -39,10 +39,9 @@ GoBackNSender::GoBackNSender(const TransportSpec& spec, const MessageView& messa
 
 bool GoBackNSender::is_window_full() const {
   if (window_ == 0) return false;
-  const double window =
-      window_follows_rate_
-          ? std::max(1.0, std::floor(window_ * control_->rate() / message_.rate))
-          : window_;
+  const double window = window_follows_rate_
+                            ? std::max(1.0, std::floor(window_ * control_->rate() / message_.rate))
+                            : window_;
   return next_ > acknowledged_ && static_cast<double>(next_ - acknowledged_) >= window;
 }
 
@@ -138,8 +137,8 @@ GoBackNReceiver::GoBackNReceiver(const TransportSpec& spec, const MessageView& m
       ack_bytes_(static_cast<std::uint32_t>(spec.ack.value())),
       packets_per_ack_(spec.packets_per_ack),
       nack_interval_(spec.nack_interval.value_or(Duration(0)).count()),
-      notification_interval_(
-          has_notifications(spec) ? spec.dcqcn.notification_interval->count() : 0) {}
+      notification_interval_(has_notifications(spec) ? spec.dcqcn.notification_interval->count()
+                                                     : 0) {}
 
 void GoBackNReceiver::on_packet(Instant now, const Packet& packet, std::vector<Packet>& answers) {
   if (packet.marked && notification_interval_ > 0 && now >= notify_again_at_) {

@@ -46,7 +46,7 @@ class GoBackNSender final : public Sender {
   const Instant unit_;
   const double window_;
   const bool window_follows_rate_;
-  const Instant rto_;  // 0: none
+  const Instant rto_;       // 0: none
   const bool notes_marks_;  // a mark stands for a notification
   std::uint64_t acknowledged_ = 0;
   std::uint64_t next_ = 0;

@@ -28,12 +28,11 @@ SelectiveSender::SelectiveSender(const TransportSpec& spec, const MessageView& m
       window_(window),
       rto_(spec.rto.value_or(Duration(0)).count()),
       base_rtt_(message.base_rtt),
-      backlog_(static_cast<double>((packets_ - 1) * (payload_ + header_) + last_payload_ +
-                                   header_)),
-      credit_(credit == CreditKind::kPackets
-                  ? std::min(std::floor(window / (payload_ + header_)),
-                             static_cast<double>(packets_))
-                  : window) {
+      backlog_(
+          static_cast<double>((packets_ - 1) * (payload_ + header_) + last_payload_ + header_)),
+      credit_(credit == CreditKind::kPackets ? std::min(std::floor(window / (payload_ + header_)),
+                                                        static_cast<double>(packets_))
+                                             : window) {
   const std::uint64_t several = 64;
   sent_.resize(several);
 }
@@ -50,8 +49,7 @@ void SelectiveSender::make_room(std::uint64_t packet) {
 }
 
 bool SelectiveSender::has_repeats() {
-  while (!lost_.empty() &&
-         (lost_.top() < first_ || sent(lost_.top()).state != State::kLost)) {
+  while (!lost_.empty() && (lost_.top() < first_ || sent(lost_.top()).state != State::kLost)) {
     lost_.pop();
   }
   return !lost_.empty();
@@ -243,8 +241,7 @@ void SelectiveReceiver::answer(const Packet& packet, PacketKind kind, Instant no
   answers.push_back(answer);
 }
 
-void SelectiveReceiver::on_packet(Instant now, const Packet& packet,
-                                  std::vector<Packet>& answers) {
+void SelectiveReceiver::on_packet(Instant now, const Packet& packet, std::vector<Packet>& answers) {
   if (pacer_ != nullptr) pacer_->want(number_, packet.credit, now);
   if (packet.kind == PacketKind::kRequest) {
     if (pacer_ != nullptr) pacer_->repeat(number_, now);

@@ -1,16 +1,17 @@
 // Selective repeat: every packet is numbered and answered for itself, whatever order it comes in.
-// The sender keeps what is under way and repeats what a NACK (of a trimmed packet, or of a gap) or a
-// time-out names, lowest number first. NDP, EQDS and the transports of UEC are this with
+// The sender keeps what is under way and repeats what a NACK (of a trimmed packet, or of a gap) or
+// a time-out names, lowest number first. NDP, EQDS and the transports of UEC are this with
 //
 //   a window     of a congestion control: a packet leaves if it fits in beside what is in flight
-//   credit       in bytes (EQDS, RCCC): a packet leaves while there is any, and may overdraw it; what
+//   credit       in bytes (EQDS, RCCC): a packet leaves while there is any, and may overdraw it;
+//   what
 //                a sender is given in advance ends with the first answer. In packets (NDP): a pull
 //                lets one go
 //
 // An answer carries what has come in order, a bitmap of 64 beyond, and the bytes so far; these, not
-// single answers, end what is in flight. With `ack_every` there is one when so many bytes came since
-// the last, and at once for the first packet, marked and repeated packets, and those that ask for
-// it: the last of the message, or the last that window or credit lets out. With `reorder` the
+// single answers, end what is in flight. With `ack_every` there is one when so many bytes came
+// since the last, and at once for the first packet, marked and repeated packets, and those that ask
+// for it: the last of the message, or the last that window or credit lets out. With `reorder` the
 // receiver takes a number as lost once so many later ones have come (single paths).
 
 #pragma once
@@ -82,11 +83,11 @@ class SelectiveSender final : public Sender {
   double backlog_;           // bytes never sent
   double lost_bytes_ = 0;    // bytes to repeat
   std::uint64_t received_ = 0;
-  double credit_;                 // bytes or packets
-  std::uint64_t granted_ = 0;     // by the receiver so far
-  bool is_speculating_ = true;    // no answer so far
+  double credit_;               // bytes or packets
+  std::uint64_t granted_ = 0;   // by the receiver so far
+  bool is_speculating_ = true;  // no answer so far
   Instant requested_at_ = -(Instant{1} << 60);
-  std::vector<Sent> sent_;        // a ring, by number
+  std::vector<Sent> sent_;  // a ring, by number
   std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> lost_;
   RingQueue<Departure> departures_;  // in order; those answered since are skipped
 };
@@ -114,10 +115,10 @@ class SelectiveReceiver final : public Receiver {
   CreditPacer* const pacer_;
   const std::uint32_t number_;  // in one of them
   ReceivedSet set_;
-  ReceivedSet named_;              // gaps that a NACK has named
+  ReceivedSet named_;  // gaps that a NACK has named
   std::uint64_t highest_ = 0;
-  std::uint64_t received_ = 0;     // bytes, each packet once
-  std::uint64_t unanswered_ = 0;   // bytes
+  std::uint64_t received_ = 0;    // bytes, each packet once
+  std::uint64_t unanswered_ = 0;  // bytes
   std::uint32_t unanswered_packets_ = 0;
   bool answers_when_whole_ = false;
 };

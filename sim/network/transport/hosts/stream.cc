@@ -157,8 +157,8 @@ void StreamSender::on_answer(Instant now, const Packet& answer, const Telemetry*
       is_recovering_ = false;
       inflation_ = 0;
     } else {
-      inflation_ = std::max(0.0, inflation_ - static_cast<double>(newly)) +
-                   static_cast<double>(payload_);
+      inflation_ =
+          std::max(0.0, inflation_ - static_cast<double>(newly)) + static_cast<double>(payload_);
       repeat_missing(now);
     }
   } else if (newly == 0 && next_ > acknowledged_) {

@@ -1,13 +1,14 @@
 // A stream of segments with cumulative acknowledgements, as TCP and csg-htsim's Swift move a
 // message: the window of a congestion control slides over the bytes; three answers that acknowledge
 // nothing new mean a loss, and what is missing is sent again, one segment an answer, until all that
-// was out then is acknowledged (RFC 6675, a bitmap of 64 segments in each answer); without an answer
-// for a time-out the sender starts again from there. The receiver keeps what comes out of order. It answers every `packets_per_ack`
-// segments or after `delayed_ack`, at once for gaps and at each change of the marks (RFC 8257, 3.2).
+// was out then is acknowledged (RFC 6675, a bitmap of 64 segments in each answer); without an
+// answer for a time-out the sender starts again from there. The receiver keeps what comes out of
+// order. It answers every `packets_per_ack` segments or after `delayed_ack`, at once for gaps and
+// at each change of the marks (RFC 8257, 3.2).
 //
 // `handshakes` round trips of small packets come first. Of each message at most `host_queue`
-// packets wait in the host, from where their round-trip time counts. A Swift window below one packet
-// is a pace. Not modelled: Nagle, the receiver's window.
+// packets wait in the host, from where their round-trip time counts. A Swift window below one
+// packet is a pace. Not modelled: Nagle, the receiver's window.
 
 #pragma once
 
@@ -56,15 +57,15 @@ class StreamSender final : public Sender {
   const Instant least_rto_;  // 0: no time-outs
   std::uint32_t handshakes_left_;
   bool waits_for_handshake_ = false;
-  RingQueue<Segment> waiting_;   // in the host
+  RingQueue<Segment> waiting_;  // in the host
   std::uint32_t waiting_count_ = 0;
   std::uint64_t acknowledged_ = 0;
   std::uint64_t next_ = 0;
   std::uint64_t furthest_ = 0;
-  std::uint64_t recover_ = 0;    // recovery ends when this is acknowledged
-  ReceivedSet received_;         // segments, as answers tell
+  std::uint64_t recover_ = 0;  // recovery ends when this is acknowledged
+  ReceivedSet received_;       // segments, as answers tell
   std::uint64_t furthest_received_ = 0;
-  std::uint64_t repaired_ = 0;   // segments below were looked at in this recovery
+  std::uint64_t repaired_ = 0;  // segments below were looked at in this recovery
   std::uint32_t repeated_answers_ = 0;
   std::uint32_t recovery_answers_ = 0;
   bool is_recovering_ = false;

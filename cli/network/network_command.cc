@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "cli/command_line.h"
+#include "cli/network/transport_results.h"
 #include "cli/outputs.h"
 #include "cli/session/out_of_range.h"
 #include "cli/session/standard_output.h"
@@ -54,6 +55,8 @@ struct FinishedCase {
   FlowRun flows;
   Time makespan;
   std::vector<double> carried;  // bytes, by LinkId
+  std::unique_ptr<Network> network;
+  const TransportNetwork* transport;  // nullptr: there is none
   NetworkStatistics statistics;
   double wall_s;
   double cpu_s;
@@ -142,6 +145,7 @@ std::unique_ptr<Network> make_case_network(const NetworkCase& input, Fidelity fi
     case Fidelity::kPacket:
       break;
   }
+  if (input.transport) return make_transport_network(input.fabric, *input.transport);
   return make_packet_network(input.fabric, packet_options(input));
 }
 
@@ -152,7 +156,7 @@ double cpu_seconds() {
 FinishedCase run_case(const NetworkCase& input, Fidelity fidelity) {
   const auto wall = std::chrono::steady_clock::now();
   const double cpu = cpu_seconds();
-  const std::unique_ptr<Network> network = make_case_network(input, fidelity);
+  std::unique_ptr<Network> network = make_case_network(input, fidelity);
   FinishedCase result{
       .input = input,
       .fidelity = fidelity,
@@ -160,6 +164,8 @@ FinishedCase run_case(const NetworkCase& input, Fidelity fidelity) {
                             [&] { return named(input.fabric); }),
       .makespan = {},
       .carried = {},
+      .network = {},
+      .transport = dynamic_cast<const TransportNetwork*>(network.get()),
       .statistics = network->statistics(),
       .wall_s = 0,
       .cpu_s = cpu_seconds() - cpu,
@@ -168,10 +174,13 @@ FinishedCase run_case(const NetworkCase& input, Fidelity fidelity) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   result.peak_rss_bytes = std::int64_t{usage.ru_maxrss} * 1024;
-  for (const Time finish : result.flows.finish) result.makespan = std::max(result.makespan, finish);
+  for (const Time finish : result.flows.finish) {
+    if (finish != FlowRun::kNotEnded) result.makespan = std::max(result.makespan, finish);
+  }
   for (std::uint32_t link = 0; link < input.fabric.links().size(); ++link) {
     result.carried.push_back(network->carried(LinkId(link), result.makespan));
   }
+  result.network = std::move(network);
   return result;
 }
 
@@ -182,12 +191,18 @@ std::string json_of(const FinishedCase& run) {
       "{{\n  \"name\": \"{}\",\n  \"fidelity\": \"{}\",\n  \"makespan_s\": {},\n  \"flows\": [",
       json_escaped(run.input.name), name_of(run.fidelity), exact_seconds(run.makespan.since_start));
   for (std::uint32_t flow = 0; flow < run.flows.finish.size(); ++flow) {
-    text += fmt::format("{}\n    {{\"id\": {}, \"finish_s\": {}}}", flow == 0 ? "" : ",",
-                        run.input.flow_ids.name(flow),
-                        exact_seconds(run.flows.finish[flow].since_start));
+    text +=
+        fmt::format("{}\n    {{\"id\": {}, \"finish_s\": {}{}}}", flow == 0 ? "" : ",",
+                    run.input.flow_ids.name(flow),
+                    run.flows.finish[flow] == FlowRun::kNotEnded
+                        ? "null"
+                        : exact_seconds(run.flows.finish[flow].since_start),
+                    run.transport != nullptr ? transport_json_of_flow(*run.transport, flow) : "");
   }
+  text += "\n  ],";
+  if (run.transport != nullptr) text += transport_json_of_queues(*run.transport, run.input);
   text += fmt::format(
-      "\n  ],\n  \"simulator\": {{\"events\": {}, \"rate_updates\": {}, \"packet_hops\": {}, "
+      "\n  \"simulator\": {{\"events\": {}, \"rate_updates\": {}, \"packet_hops\": {}, "
       "\"wall_s\": {:.6f}, \"cpu_s\": {:.6f}, \"peak_rss_bytes\": {}}}\n}}\n",
       run.flows.events, run.statistics.rate_updates, run.statistics.packet_hops, run.wall_s,
       run.cpu_s, run.peak_rss_bytes);
@@ -213,9 +228,10 @@ std::string flows_table(const FinishedCase& run) {
   std::string text = fmt::format("\n  {:<40} {:>12} {:>12}\n", "last flows", "bytes", "ends");
   const auto finish = [&run](std::uint32_t flow) { return run.flows.finish[flow]; };
   for (const std::uint32_t flow : largest(run.flows.finish.size(), finish)) {
-    text +=
-        fmt::format("  {:<40} {:>12} {:>12}\n", plain_id(run.input.flow_ids.name(flow)),
-                    to_text(run.input.flows.flows[flow].bytes), to_text(finish(flow).since_start));
+    text += fmt::format(
+        "  {:<40} {:>12} {:>12}\n", plain_id(run.input.flow_ids.name(flow)),
+        to_text(run.input.flows.flows[flow].bytes),
+        finish(flow) == FlowRun::kNotEnded ? "never" : to_text(finish(flow).since_start));
   }
   return text;
 }
@@ -258,7 +274,10 @@ std::string table(const FinishedCase& run) {
                      run.input.name, run.flows.finish.size(), run.input.fabric.links().size(),
                      name_of(run.fidelity), to_text(run.makespan.since_start),
                      exact_seconds(run.makespan.since_start)) +
-         flows_table(run) + links_table(run) + expected_text(run) +
+         flows_table(run) + links_table(run) +
+         (run.transport != nullptr ? transport_text(*run.transport, run.input, run.flows.finish)
+                                   : "") +
+         expected_text(run) +
          fmt::format("\n  simulated in {:.3g} s CPU: {} events, {}, {} at the peak\n", run.cpu_s,
                      run.flows.events,
                      run.fidelity == Fidelity::kPacket
@@ -288,7 +307,8 @@ ExitStatus run_network_command(const std::vector<std::string>& arguments) {
   outputs.write(options.json, json);
   outputs.commit();
   outputs.print(options.json == "-" ? json : table(run));
-  return outputs.end(ExitStatus::kDone);
+  if (!run.flows.blocked.empty()) print_error("stepsim: " + run.flows.blocked);
+  return outputs.end(run.flows.blocked.empty() ? ExitStatus::kDone : ExitStatus::kNo);
 }
 
 }  // namespace

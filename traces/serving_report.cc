@@ -236,6 +236,50 @@ void add_throughput(ReportText& text, const ServingOutcome& run) {
   }
 }
 
+// Says whether the load can go on, which no figure of the whole run does.
+void add_steady_state(ReportText& text, const ServingOutcome& run) {
+  if (!run.steady) return;
+  const SteadyState& steady = *run.steady;
+  text.section("Steady state",
+               fmt::format("requests that come from {} to {}", to_text(steady.from.since_start),
+                           to_text(steady.until.since_start)));
+  const double comes = steady.per_second(steady.requests);
+  const double answered = steady.per_second(steady.answered);
+  if (steady.is_sustained) {
+    text.line("  {:<{}}{:>12.6g} requests a second", "sustained", kReportLabel, answered);
+  } else {
+    text.line(
+        "  {:<{}}{:>12.6g} of {:.6g} requests a second are answered, {:.3g} more wait every "
+        "second: "
+        "all above depends on count",
+        "not sustained", kReportLabel, answered, comes, steady.growth_per_s);
+  }
+  text.line("  {:<{}}{:>12.6g} a second", "output tokens", kReportLabel,
+            steady.per_second(steady.output_tokens));
+  add_spread(text, "to the first token", steady.ttft);
+  add_spread(text, "an output token", steady.tpot);
+  if (has_objective(run.objective)) {
+    text.line("  {:<{}}{:>12.1f} % of the requests", "within the objective", kReportLabel,
+              100 * steady.good_share());
+  }
+}
+
+std::string steady_state_json(const ServingOutcome& run) {
+  if (!run.steady) return "null";
+  const SteadyState& steady = *run.steady;
+  return fmt::format(
+      "{{\"from_s\": {}, \"until_s\": {}, \"requests\": {}, \"arrivals_per_s\": {}, "
+      "\"requests_per_s\": {}, \"output_tokens_per_s\": {},\n    \"ttft_s\": {},\n    "
+      "\"tpot_s\": {},\n    \"good_share\": {}, \"growth_per_s\": {}, \"sustained\": {}}}",
+      exact_seconds(steady.from.since_start), exact_seconds(steady.until.since_start),
+      steady.requests, json_number(steady.per_second(steady.requests)),
+      json_number(steady.per_second(steady.answered)),
+      json_number(steady.per_second(steady.output_tokens)), spread_json(steady.ttft),
+      spread_json(steady.tpot),
+      has_objective(run.objective) ? json_number(steady.good_share()) : std::string("null"),
+      json_number(steady.growth_per_s), steady.is_sustained);
+}
+
 void add_engine(ReportText& text, const ServingOutcome& run) {
   const ServingResult& result = run.result;
   text.section("Replicas");
@@ -278,6 +322,7 @@ std::string serving_report(const ServingOutcome& run, bool color) {
   add_models(text, run);
   add_tenants(text, run);
   add_throughput(text, run);
+  add_steady_state(text, run);
   add_engine(text, run);
   text.blank();
   text.line("simulated in {:.3g} s CPU, {} at the peak", run.cpu_s,
@@ -294,7 +339,8 @@ std::string serving_json(const ServingOutcome& run) {
       "  \"preemptions\": {},\n  \"kv_blocks\": {{\"total\": {}, \"peak\": {}}},\n"
       "  \"prefix_hit_tokens\": {},\n  \"host_hit_tokens\": {},\n  \"host_blocks\": {},\n  "
       "\"drafts\": {{\"tried\": {}, \"accepted\": {}}},\n"
-      "  \"models\": {},\n  \"tenants\": {},\n  \"replicas\": {},\n  \"load\": {},\n  "
+      "  \"steady_state\": {},\n  \"models\": {},\n  \"tenants\": {},\n  \"replicas\": {},\n  "
+      "\"load\": {},\n  "
       "\"quantiles_s\": {},\n"
       "  \"simulator\": {{\"events\": {}, \"wall_s\": {:.6f}, \"cpu_s\": {:.6f}, "
       "\"peak_rss_bytes\": {}}}\n}}\n",
@@ -303,8 +349,9 @@ std::string serving_json(const ServingOutcome& run) {
       run.metrics.output_tokens, metrics_json(run.metrics, run, run.chips, "  "),
       result.preemptions, result.kv_blocks, result.peak_kv_blocks, result.hit_tokens,
       result.host_hit_tokens, host_json(result), result.drafts_tried, result.drafts_accepted,
-      models_json(run), tenants_json(run), replicas_json(run), load_json(result.load),
-      quantiles_json(run), result.steps, run.wall_s, run.cpu_s, run.peak_rss_bytes);
+      steady_state_json(run), models_json(run), tenants_json(run), replicas_json(run),
+      load_json(result.load), quantiles_json(run), result.steps, run.wall_s, run.cpu_s,
+      run.peak_rss_bytes);
 }
 
 void write_requests_csv(const ServingOutcome& run, OutputFile& out) {

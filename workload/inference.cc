@@ -24,9 +24,10 @@
 namespace stepsim {
 namespace {
 
+// Values that one projection gives with the keys are kept too: keys are rotated afterwards.
 std::int64_t keys_and_values(const ModelSpec& own, std::int64_t kv_heads) {
   if (own.compressed.output_groups > 0) return own.attention.head_dim;  // one vector
-  return kv_heads * (own.attention.head_dim + (own.attention.values_are_keys ? 0 : own.v_dim()));
+  return kv_heads * (own.attention.head_dim + own.v_dim());
 }
 
 std::int64_t part_of(std::int64_t whole, std::int64_t parts) {
@@ -607,7 +608,7 @@ Bytes weights_size(const Layer& layer, const DataTypes& types) {
     const DataType type = is_expert            ? types.expert_weights.value_or(types.weights)
                           : has_projection(op) ? types.weights
                                                : types.activations;
-    size += bytes_of(op.parameters.own, type);
+    size += weight_bytes_of(op.parameters.own, type);
   }
   return size;
 }

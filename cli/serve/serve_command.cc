@@ -172,6 +172,7 @@ std::unique_ptr<KvTransport> make_transport(const ServeOptions& options,
 void sum_up(const ServeOptions& options, const std::vector<ServedModels>& models,
             ServingOutcome& run) {
   run.metrics = metrics_of(run.requests, run.result, options.objective);
+  run.steady = steady_state_of(run.requests, run.result, options.objective);
   const auto tenants = static_cast<std::uint32_t>(run.requests.tenants.size());
   for (std::uint32_t i = 0; tenants > 1 && i < tenants; ++i) {
     run.tenants.push_back(

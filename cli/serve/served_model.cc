@@ -86,19 +86,26 @@ Experiment load(const ServedModelSource& source) {
                                    source.plan.empty() ? pass : pass + "," + source.plan));
 }
 
-// Kernels of the software go before those of others.
-Experiment load_with_kernels(const ServedModelSource& source) {
+// Kernels of the software go before those of others, and its library takes the place of the one
+// that the chips have, unless another is named.
+Experiment load_with_software(const ServedModelSource& source) {
   Experiment experiment = load(source);
-  if (const auto software = find_serving_software(source.software)) {
-    prefer_kernels_of(*software, experiment.cluster.chip.serving);
+  const auto software = software_of(source.software, source.engine);
+  if (!software) return experiment;
+  const auto library = software->libraries.find(experiment.cluster.library.name);
+  if (source.library.empty() && library != software->libraries.end()) {
+    ServedModelSource with_library = source;
+    with_library.library = library->second;
+    experiment = load(with_library);
   }
+  prefer_kernels_of(*software, experiment.cluster.chip.serving);
   return experiment;
 }
 
 }  // namespace
 
 ServedModel::ServedModel(const ServedModelSource& source)
-    : experiment_(load_with_kernels(source)),
+    : experiment_(load_with_software(source)),
       times_(
           experiment_, cluster_for_steps(experiment_), {},
           source.exact ? PassTimes::Precision::kEveryBatch : PassTimes::Precision::kInterpolated),
@@ -108,14 +115,8 @@ void ServedModel::complete(EngineOptions& engine, std::vector<Problem>& problems
   engine = of_ranks(engine, experiment_.plan.mesh.dp);
   if (engine.cache.host_memory > Bytes(0) || engine.cache.host_blocks > 0)
     complete_host(engine, problems);
-  if (engine.cache.kv_blocks) return;
-  const KvRoom room = kv_room(experiment_, times_.cluster(), engine.batching.budget,
-                              engine.cache.block, engine.cache.kv_fraction);
-  if (room.of_block == Bytes(0)) return;  // states only
-  if (room.blocks > 0) {
-    engine.cache.kv_blocks = room.blocks;
-    return;
-  }
+  const KvRoom room = fit_cache(experiment_, times_.cluster(), engine);
+  if (engine.cache.kv_blocks && engine.batching.sequences > 0) return;
   problems.push_back(
       {"--model", fmt::format("leaves no room for a KV cache: weights and the largest pass take {} "
                               "of the {} that kv-fraction={} gives: more chips ({}), narrower "

@@ -19,6 +19,8 @@ struct LayoutSource {
   std::string layouts;  // "tp=8;tp=4,pp=2"; empty: those of layouts_for()
   std::string chip;
   std::string library;
+  std::string software;  // whose kernels and library run; empty: those of the engine's name
+  std::string engine;
   std::int64_t most_chips = 0;  // of a replica; 0: those of the cluster
 };
 

@@ -4,6 +4,7 @@
 
 #include "schedules/plan/expert_places.h"
 #include "schedules/plan/inference_plan.h"
+#include "schedules/plan/pass_exchange.h"
 
 namespace stepsim {
 
@@ -17,7 +18,8 @@ bool spans_nodes(const ParallelPlan& plan, const Places& places) {
 bool takes_low_latency(const ParallelPlan& plan, const CommunicationLibrary& library,
                        const Places& places) {
   const bool over_nodes = spans_nodes(plan, places);
-  const std::int64_t tokens = tokens_of_chip(requests_of(plan), plan.mesh.cp, 1);
+  const std::int64_t tokens =
+      tokens_of_chip(requests_of(plan), plan.mesh.cp, plan.mesh.tp) / plan.mesh.tp;
   for (const auto* const kernel : {&library.dispatch, &library.combine}) {
     if (!*kernel || (over_nodes && (*kernel)->network_fraction == 0)) return false;
     const std::int64_t most = (*kernel)->up_to_tokens;  // 0: any number
@@ -46,9 +48,7 @@ ParallelPlan plan_of_pass(const ParallelPlan& plan, const CommunicationLibrary& 
                           const Places& places) {
   ParallelPlan own = plan;
   own.experts.dispatch = dispatch_of_pass(plan, library, places);
-  const bool sends_tokens =
-      plan.is_inference() && plan.mesh.ep > 1 && plan.mesh.tp == 1 && !plan.splits_ffn();
-  if (!sends_tokens) return own;
+  if (!sends_in_pass(plan)) return own;
   const bool quick =
       own.experts.dispatch == Dispatch::kAllToAll && takes_low_latency(plan, library, places);
   const bool is_auto_prompt =
@@ -66,8 +66,7 @@ ParallelPlan plan_of_pass(const ParallelPlan& plan, const CommunicationLibrary& 
 }
 
 bool chooses_dispatch_by_pass(const ParallelPlan& plan, const CommunicationLibrary& library) {
-  const bool sends = plan.mesh.ep > 1 && plan.mesh.tp == 1 && !plan.splits_ffn();
-  return plan.is_inference() && sends && library.dispatch && library.combine;
+  return sends_in_pass(plan) && library.dispatch && library.combine;
 }
 
 }  // namespace stepsim

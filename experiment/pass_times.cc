@@ -7,6 +7,7 @@
 
 #include "experiment/pass_dispatch.h"
 #include "schedules/lowering/lowered_model.h"
+#include "schedules/plan/pass_exchange.h"
 
 namespace stepsim {
 namespace {
@@ -64,7 +65,7 @@ bool PassTimes::is_sum(const RequestBatch& batch) {
   const ParallelPlan& plan = experiment_.plan;
   if (plan.splits_ffn()) return false;
   if (plan.mesh.cp > 1 && plan.tensor.cp_mode != ContextMode::kAllGather) return false;
-  if (plan.mesh.tp > 1 || plan.mesh.ep == 1) return !plan.is_launched();
+  if (!sends_in_pass(plan)) return !plan.is_launched();
   if (!plan.launches.host_launch_cost && !cluster_.library.host_launch) return true;
   experiment_.plan.pass.own_requests = batch;
   return !plan_of_pass(plan, cluster_.library, cluster_.places).is_launched();

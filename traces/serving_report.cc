@@ -283,6 +283,10 @@ std::string steady_state_json(const ServingOutcome& run) {
 void add_engine(ReportText& text, const ServingOutcome& run) {
   const ServingResult& result = run.result;
   text.section("Replicas");
+  if (!run.borrowed.empty()) {
+    text.line("  kernels as measured on {}: none of this chip were, times are less certain",
+              run.borrowed);
+  }
   text.line("  {:<{}}{:>12}", "steps", kReportLabel, grouped(result.steps));
   text.line("  {:<{}}{:>12} of {}", "KV blocks at the peak", kReportLabel,
             grouped(result.peak_kv_blocks), grouped(result.kv_blocks));
@@ -334,7 +338,7 @@ std::string serving_json(const ServingOutcome& run) {
   const ServingResult& result = run.result;
   return fmt::format(
       "{{\n  \"asked\": {},\n  \"requests\": {},\n  \"steps\": {},\n  \"engine\": \"{}\",\n  "
-      "\"chips\": {},\n"
+      "\"chips\": {},\n  \"kernels_of\": {},\n"
       "  \"duration_s\": {},\n  \"output_tokens\": {},\n{}"
       "  \"preemptions\": {},\n  \"kv_blocks\": {{\"total\": {}, \"peak\": {}}},\n"
       "  \"prefix_hit_tokens\": {},\n  \"host_hit_tokens\": {},\n  \"host_blocks\": {},\n  "
@@ -345,13 +349,14 @@ std::string serving_json(const ServingOutcome& run) {
       "  \"simulator\": {{\"events\": {}, \"wall_s\": {:.6f}, \"cpu_s\": {:.6f}, "
       "\"peak_rss_bytes\": {}}}\n}}\n",
       run.asked.empty() ? "{}" : run.asked, run.metrics.requests, result.steps,
-      run.options.replicas.engine->name, run.chips, exact_seconds(run.metrics.length),
-      run.metrics.output_tokens, metrics_json(run.metrics, run, run.chips, "  "),
-      result.preemptions, result.kv_blocks, result.peak_kv_blocks, result.hit_tokens,
-      result.host_hit_tokens, host_json(result), result.drafts_tried, result.drafts_accepted,
-      steady_state_json(run), models_json(run), tenants_json(run), replicas_json(run),
-      load_json(result.load), quantiles_json(run), result.steps, run.wall_s, run.cpu_s,
-      run.peak_rss_bytes);
+      run.options.replicas.engine->name, run.chips,
+      run.borrowed.empty() ? "null" : "\"" + json_escaped(run.borrowed) + "\"",
+      exact_seconds(run.metrics.length), run.metrics.output_tokens,
+      metrics_json(run.metrics, run, run.chips, "  "), result.preemptions, result.kv_blocks,
+      result.peak_kv_blocks, result.hit_tokens, result.host_hit_tokens, host_json(result),
+      result.drafts_tried, result.drafts_accepted, steady_state_json(run), models_json(run),
+      tenants_json(run), replicas_json(run), load_json(result.load), quantiles_json(run),
+      result.steps, run.wall_s, run.cpu_s, run.peak_rss_bytes);
 }
 
 void write_requests_csv(const ServingOutcome& run, OutputFile& out) {

@@ -37,6 +37,7 @@ struct ServingOutcome {
   const ServiceObjective& objective;
   std::int64_t chips = 1;  // of all replicas
   std::string asked{};     // JSON object: what was asked for; empty: not known
+  std::string borrowed{};  // the chip whose kernels were measured in place of this one's; empty: own
   ServingResult result{};
   ServingMetrics metrics{};
   std::optional<SteadyState> steady{};       // nullopt: too short

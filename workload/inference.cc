@@ -408,6 +408,12 @@ bool has_projection(const LayerOp& op) {
          std::ranges::count(kOthers, op.name.role()) == 0;
 }
 
+// Whether experts are divided over several tensor groups.
+bool spans_groups(const Shard& shard) {
+  return shard.tensor > 1 && shard.experts.sending_replicas == 0 &&
+         shard.experts.parts * shard.experts.tensor > shard.tensor;
+}
+
 // All experts of the chip in one call, which chooses, sorts, multiplies and adds up. Without a
 // tensor group copies arrive sorted by the dispatch, and leave so.
 // Experts on chips of their own get the tokens of all replicas, without what pads them.
@@ -417,7 +423,8 @@ void join_experts(const ModelSpec& model, const Shard& shard, const RequestBatch
   const auto first = std::ranges::find_if(block.ops, is_expert);
   const auto end = std::find_if_not(first, block.ops.end(), is_expert);
   const bool apart = shard.experts.sending_replicas > 0;
-  const std::int64_t senders = shard.tensor > 1 ? 1 : shard.experts.parts * shard.experts.tensor;
+  const std::int64_t of_all = shard.experts.parts * shard.experts.tensor;
+  const std::int64_t senders = std::max<std::int64_t>(of_all / shard.tensor, 1);  // groups
   const std::int64_t tokens = apart ? batch.tokens() * shard.experts.sending_replicas
                                     : shard.sequences * shard.sequence_length * senders;
   const ExpertSpec& experts = model.experts;
@@ -444,7 +451,8 @@ void join_experts(const ModelSpec& model, const Shard& shard, const RequestBatch
                   [](const Kernel& kernel) { return kernel.use == KernelUse::kChooseExperts; });
     const bool moves_rows =
         !apart && (op.name.role() == OpRole::kPermute || op.name.role() == OpRole::kUnpermute);
-    if (moves_rows && (shard.tensor > 1 || shard.experts.parts == 1)) op.forward.clear();
+    const bool are_here = shard.tensor > 1 && !spans_groups(shard);
+    if (moves_rows && (are_here || shard.experts.parts == 1)) op.forward.clear();
   }
 }
 
@@ -504,7 +512,8 @@ class PassLayers {
       }
     }
     if (block.routing) join_experts(model_, shard_, batch_, block);
-    if (block.routing && shard_.tensor > 1 && shard_.experts.sending_replicas == 0) {
+    if (block.routing && shard_.tensor > 1 && shard_.experts.sending_replicas == 0 &&
+        !spans_groups(shard_)) {
       divide_experts_over_tensor_group(block);
     }
     return forward_only(std::move(block));

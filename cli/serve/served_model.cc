@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "experiment/build_cluster.h"
+#include "proto/catalog/engine_releases.h"
 #include "proto/catalog/serving_software.h"
 #include "proto/load_experiment.h"
 #include "schedules/plan/key_groups.h"
@@ -86,10 +87,27 @@ Experiment load(const ServedModelSource& source) {
                                    source.plan.empty() ? pass : pass + "," + source.plan));
 }
 
+// SGLang's tp counts all ranks, of which dp divide the requests.
+Experiment load_explained(const ServedModelSource& source) {
+  const EngineSetting asked = setting_of(source.plan, {}, {});
+  const bool may_count_all = source.engine == "sglang" && asked.dp > 1 && asked.tp % asked.dp == 0;
+  try {
+    return load(source);
+  } catch (const ConfigError& error) {
+    if (!may_count_all) throw;
+    std::vector<Problem> problems = error.problems();
+    problems.push_back(
+        {"--plan tp", fmt::format("is of each group of attention here: SGLang's tp={0},dp={1}, "
+                                  "where tp counts all ranks, is tp={2},dp={1}",
+                                  asked.tp, asked.dp, asked.tp / asked.dp)});
+    throw ConfigError(std::move(problems));
+  }
+}
+
 // Kernels of the software go before those of others, and its library takes the place of the one
 // that the chips have, unless another is named.
 Experiment load_with_software(const ServedModelSource& source) {
-  Experiment experiment = load(source);
+  Experiment experiment = load_explained(source);
   const auto software = software_of(source.software, source.engine);
   if (!software) return experiment;
   const auto library = software->libraries.find(experiment.cluster.library.name);

@@ -32,7 +32,9 @@ std::vector<std::string> layouts_for(bool has_experts, std::int64_t chips) {
       layouts.push_back(fmt::format("tp={}{}", tp, stages));
       if (!has_experts || tp == 1) continue;
       layouts.push_back(fmt::format("tp={},ep={},etp=1{}", tp, tp, stages));
-      layouts.push_back(fmt::format("tp=1,dp={},ep={}{}", tp, tp, stages));
+      for (std::int64_t own = 1; own < tp; own *= 2) {
+        layouts.push_back(fmt::format("tp={},dp={},ep={}{}", own, tp / own, tp, stages));
+      }
     }
   }
   return layouts;

@@ -25,7 +25,7 @@ struct LayoutSource {
 };
 
 // Returns the keys of all replicas of up to `chips` chips: tp and pp in powers of two; with experts
-// also dp = ep ranks of attention, and experts divided by number.
+// also ranks of attention over dp, with experts over all ranks, and experts divided by number.
 std::vector<std::string> layouts_for(bool has_experts, std::int64_t chips);
 
 // Returns the layouts that can run, and adds to `refused` why others can't. Throws ConfigError if

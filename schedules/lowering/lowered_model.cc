@@ -10,6 +10,7 @@
 #include "schedules/lowering/recompute.h"
 #include "schedules/lowering/weight_stationary.h"
 #include "schedules/plan/inference_plan.h"
+#include "schedules/plan/pass_exchange.h"
 #include "workload/accumulation.h"
 #include "workload/adapters.h"
 #include "workload/attention.h"
@@ -213,9 +214,10 @@ std::int64_t expert_roles(const ModelSpec& model, const Ranks& mesh) {
   return model.experts.load.empty() ? 1 : mesh.ep;
 }
 
-// In a pass of inference the ranks of a tensor group all have the tokens of their experts.
+// In a pass of inference the ranks of a tensor group all have the tokens of experts that it
+// divides.
 bool sends_tokens(const ParallelPlan& plan) {
-  return !plan.is_inference() || (plan.mesh.tp == 1 && plan.mesh.ep > 1);
+  return !plan.is_inference() || sends_in_pass(plan);
 }
 
 PromptRing ring_of(const Ranks& mesh, ContextMode mode) {

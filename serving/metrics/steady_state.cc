@@ -42,8 +42,7 @@ bool is_open(const RequestList& list) {
 }
 
 void judge(const RequestList& list, const ServingResult& result, SteadyState& steady) {
-  constexpr double kLeastGrowth = 0.02;   // of the rate of arrivals
-  constexpr double kLeastMissing = 0.03;  // likewise
+  constexpr double kLeastGrowth = 0.01;  // of the rate of arrivals
   const Duration third = (steady.until - steady.from) / 3;
   const double first = mean_in_system(list, result, steady.from, steady.from + third);
   const double last =
@@ -51,8 +50,7 @@ void judge(const RequestList& list, const ServingResult& result, SteadyState& st
   steady.growth_per_s = (last - first) / (2 * to_seconds(third));
   const double comes = steady.per_second(steady.requests);
   steady.is_sustained = !is_open(list) || last - first <= 2 * std::sqrt(first) ||
-                        steady.growth_per_s <= kLeastGrowth * comes ||
-                        steady.per_second(steady.answered) >= (1 - kLeastMissing) * comes;
+                        steady.growth_per_s <= kLeastGrowth * comes;
 }
 
 }  // namespace

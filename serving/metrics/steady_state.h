@@ -8,10 +8,10 @@
 //
 // An open load is not sustained if requests pile up: between the first and the last third of the
 // window their mean number in the system grows
-//   by more than 2 sqrt(n), twice what independent requests scatter, n at first,
-//   at more than 2 % of the rate at which they come, and
-//   the rate at which they end is 3 % below it or more.
-// A closed loop is always sustained.
+//   by more than 2 sqrt(n), twice what independent requests scatter, n at first, and
+//   at more than 1 % of the rate at which they come.
+// A closed loop is always sustained. Short runs don't tell: ask one of kTellingTimes mean times of
+// a request.
 
 #pragma once
 
@@ -24,6 +24,8 @@
 #include "sim/base/units.h"
 
 namespace stepsim {
+
+inline constexpr double kTellingTimes = 25;
 
 struct SteadyState {
   Time from{};

@@ -61,6 +61,13 @@ class LayoutSearch {
   }
 
  private:
+  // Answers of one length would stay in step for ever.
+  static Length spread(const Length& length) {
+    if (length.kind != LengthKind::kFixed) return length;
+    const std::int32_t tenth = length.low / 10;
+    return {.kind = LengthKind::kUniform, .low = length.low - tenth, .high = length.low + tenth};
+  }
+
   bool add_point(std::int64_t requests, SearchedLayout& found) {
     return add_point(asked(requests), requests, found);
   }
@@ -79,14 +86,13 @@ class LayoutSearch {
   bool add_rate(double rate, SearchedLayout& found) {
     constexpr double kLeast = 200;
     constexpr double kMost = 20'000;
-    constexpr double kTimes = 20;
     RequestSource source;
     source.kind = ArrivalKind::kPoisson;
     source.rate = rate;
-    source.count =
-        static_cast<std::int64_t>(std::clamp(kTimes * rate * to_seconds(of_one_), kLeast, kMost));
+    source.count = static_cast<std::int64_t>(
+        std::clamp(kTellingTimes * rate * to_seconds(of_one_), kLeast, kMost));
     source.input = options_.input;
-    source.output = options_.output;
+    source.output = spread(options_.output);
     source.seed = options_.seed;
     if (!add_point(make_requests(std::array{source}), 0, found)) return false;
     LoadPoint& point = found.points.back();
@@ -158,7 +164,7 @@ class LayoutSearch {
     source.concurrency = requests;
     source.count = requests * options_.rounds;
     source.input = options_.input;
-    source.output = options_.output;
+    source.output = spread(options_.output);
     source.seed = options_.seed;
     return make_requests(std::array{source});
   }

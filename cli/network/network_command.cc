@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -22,7 +23,6 @@
 #include "experiment/simulation_fields.h"
 #include "proto/network_case/network_case.h"
 #include "sim/base/error.h"
-#include "sim/base/json_text.h"
 #include "sim/base/quantity_text.h"
 #include "sim/network/flow_network.h"
 #include "sim/network/flow_run.h"
@@ -186,27 +186,83 @@ FinishedCase run_case(const NetworkCase& input, Fidelity fidelity) {
 
 // ---- results ----
 
-std::string json_of(const FinishedCase& run) {
-  std::string text = fmt::format(
-      "{{\n  \"name\": \"{}\",\n  \"fidelity\": \"{}\",\n  \"makespan_s\": {},\n  \"flows\": [",
-      json_escaped(run.input.name), name_of(run.fidelity), exact_seconds(run.makespan.since_start));
-  for (std::uint32_t flow = 0; flow < run.flows.finish.size(); ++flow) {
-    text +=
-        fmt::format("{}\n    {{\"id\": {}, \"finish_s\": {}{}}}", flow == 0 ? "" : ",",
-                    run.input.flow_ids.name(flow),
-                    run.flows.finish[flow] == FlowRun::kNotEnded
-                        ? "null"
-                        : exact_seconds(run.flows.finish[flow].since_start),
-                    run.transport != nullptr ? transport_json_of_flow(*run.transport, flow) : "");
-  }
-  text += "\n  ],";
-  if (run.transport != nullptr) text += transport_json_of_queues(*run.transport, run.input);
-  text += fmt::format(
-      "\n  \"simulator\": {{\"events\": {}, \"rate_updates\": {}, \"packet_hops\": {}, "
-      "\"wall_s\": {:.6f}, \"cpu_s\": {:.6f}, \"peak_rss_bytes\": {}}}\n}}\n",
-      run.flows.events, run.statistics.rate_updates, run.statistics.packet_hops, run.wall_s,
-      run.cpu_s, run.peak_rss_bytes);
-  return text;
+struct CaseFlow {
+  const FinishedCase* run;
+  std::uint32_t flow = 0;
+};
+
+std::vector<CaseFlow> flows_of(const FinishedCase& run) {
+  std::vector<CaseFlow> flows;
+  flows.reserve(run.flows.finish.size());
+  for (std::uint32_t flow = 0; flow < run.flows.finish.size(); ++flow)
+    flows.push_back({&run, flow});
+  return flows;
+}
+
+const ResultTable<CaseFlow>& flow_results() {
+  static const ResultTable<CaseFlow> kTable = [] {
+    ResultTable<CaseFlow> table;
+    table.add("id",
+              [](const CaseFlow& one) { return RawJson{one.run->input.flow_ids.name(one.flow)}; },
+              {"as in the file"});
+    table.add("finish_s",
+              [](const CaseFlow& one) {
+                const Time finish = one.run->flows.finish[one.flow];
+                return OrNull{finish == FlowRun::kNotEnded ? std::nullopt
+                                                           : std::optional(finish.since_start)};
+              },
+              {"when its last byte is at the receiver; null: it never ends", "s"});
+    table.include(message_results(), [](const CaseFlow& one) -> std::optional<MessageCounters> {
+      if (one.run->transport == nullptr) return std::nullopt;
+      return one.run->transport->message(TransferId(one.flow));
+    });
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<FinishedCase>& cost_of_case_results() {
+  static const ResultTable<FinishedCase> kTable = [] {
+    const auto of_network = [](auto member) {
+      return [member](const FinishedCase& run) { return run.statistics.*member; };
+    };
+    ResultTable<FinishedCase> table;
+    table.add("events", [](const FinishedCase& run) { return run.flows.events; },
+              {"starts of flows and instants at which the network changed"});
+    table.add("rate_updates", of_network(&NetworkStatistics::rate_updates),
+              {"changes of a flow's rate"});
+    table.add("packet_hops", of_network(&NetworkStatistics::packet_hops), {"packets times links"});
+    table.add("wall_s", &FinishedCase::wall_s, {"wall clock, without reading the file", "s"});
+    table.add("cpu_s", &FinishedCase::cpu_s, {"CPU clock", "s"});
+    table.add("peak_rss_bytes", &FinishedCase::peak_rss_bytes, {"peak memory", "bytes"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<FinishedCase>& network_results() {
+  static const ResultTable<FinishedCase> kTable = [] {
+    ResultTable<FinishedCase> table;
+    table.add("name", [](const FinishedCase& run) { return run.input.name; }, {"of the case"});
+    table.add("fidelity", [](const FinishedCase& run) { return name_of(run.fidelity); },
+              {"flow, packet or latency-bandwidth"});
+    table.add("makespan_s", [](const FinishedCase& run) { return run.makespan.since_start; },
+              {"the end of the last flow", "s"});
+    table.list("flows", flow_results(), flows_of, {"in the order of the file"});
+    table.list("queues", queue_results(),
+               [](const FinishedCase& run) -> std::optional<std::vector<CaseQueue>> {
+                 if (run.transport == nullptr) return std::nullopt;
+                 return queues_of(*run.transport, run.input);
+               },
+               {"links that had a queue, a pause, a mark or a loss", "", "with a transport"});
+    table.object("simulator", cost_of_case_results(), std::identity{}, {"the simulation alone"});
+    return table;
+  }();
+  return kTable;
+}
+
+std::vector<CommandResult> network_command_results() {
+  return {{"", &network_results()}};
 }
 
 // Returns the indices from 0 to count - 1 with the largest values, largest first, equal ones in
@@ -303,7 +359,7 @@ ExitStatus run_network_command(const std::vector<std::string>& arguments) {
   if (fidelity == Fidelity::kPacket) announce_packet_hops(input, options.yes);
   const FinishedCase run = run_case(input, fidelity);
   Outputs outputs;
-  const std::string json = options.json.empty() ? "" : json_of(run);
+  const std::string json = options.json.empty() ? "" : network_results().json(run) + '\n';
   outputs.write(options.json, json);
   outputs.commit();
   outputs.print(options.json == "-" ? json : table(run));
@@ -327,6 +383,7 @@ CASE is a .json or .json.gz file with links and flows. docs/network-cases.md des
 )",
     .options = network_option_list,
     .run = run_network_command,
+    .results = network_command_results,
 };
 
 }  // namespace stepsim

@@ -45,29 +45,55 @@ std::string completions_text(const NetworkCase& input, std::span<const Time> fin
 
 }  // namespace
 
-std::string transport_json_of_flow(const TransportNetwork& network, std::uint32_t flow) {
-  const MessageCounters& of = network.message(TransferId(flow));
-  return fmt::format(
-      ", \"acked_s\": {}, \"packets\": {}, \"marked\": {}, \"trimmed\": {}, \"dropped\": {}, "
-      "\"retransmitted\": {}, \"paused_s\": {}",
-      of.acknowledged == kNever ? "null" : exact_seconds(Duration(of.acknowledged)), of.packets,
-      of.marked, of.trimmed, of.dropped, of.repeated, exact_seconds(Duration(of.paused)));
+const ResultTable<MessageCounters>& message_results() {
+  static const ResultTable<MessageCounters> kTable = [] {
+    constexpr std::string_view kTransport = "with a transport";
+    ResultTable<MessageCounters> table;
+    table.add("acked_s",
+              [](const MessageCounters& of) {
+                return OrNull{of.acknowledged == kNever ? std::nullopt
+                                                        : std::optional(Duration(of.acknowledged))};
+              },
+              {"when the sender knows; null: never", "s", kTransport});
+    table.add("packets", &MessageCounters::packets, {"that were sent", "", kTransport});
+    table.add("marked", &MessageCounters::marked, {"of them", "", kTransport});
+    table.add("trimmed", &MessageCounters::trimmed, {"to their headers", "", kTransport});
+    table.add("dropped", &MessageCounters::dropped, {"of them", "", kTransport});
+    table.add("retransmitted", &MessageCounters::repeated, {"sent again", "", kTransport});
+    table.add("paused_s", [](const MessageCounters& of) { return Duration(of.paused); },
+              {"its host's link was paused", "s", kTransport});
+    return table;
+  }();
+  return kTable;
 }
 
-std::string transport_json_of_queues(const TransportNetwork& network, const NetworkCase& input) {
-  std::string text = "\n  \"queues\": [";
-  bool is_first = true;
+std::vector<CaseQueue> queues_of(const TransportNetwork& network, const NetworkCase& input) {
+  std::vector<CaseQueue> queues;
   for (std::uint32_t link = 0; link < input.fabric.links().size(); ++link) {
     const PortCounters& of = network.port(LinkId(link));
-    if (!has_something(of)) continue;
-    text += fmt::format(
-        "{}\n    {{\"link\": {}, \"peak_bytes\": {}, \"pauses\": {}, \"paused_s\": {}, "
-        "\"marked\": {}, \"trimmed\": {}, \"dropped\": {}}}",
-        is_first ? "" : ",", input.link_ids.name(link), of.peak_bytes, of.pauses,
-        exact_seconds(Duration(of.paused)), of.marked, of.trimmed, of.dropped);
-    is_first = false;
+    if (has_something(of)) queues.push_back({std::string(input.link_ids.name(link)), of});
   }
-  return text + "\n  ],";
+  return queues;
+}
+
+const ResultTable<CaseQueue>& queue_results() {
+  static const ResultTable<CaseQueue> kTable = [] {
+    const auto of_port = [](auto member) {
+      return [member](const CaseQueue& queue) { return queue.port.*member; };
+    };
+    ResultTable<CaseQueue> table;
+    table.add("link", [](const CaseQueue& queue) { return RawJson{queue.link}; },
+              {"as in the file"});
+    table.add("peak_bytes", of_port(&PortCounters::peak_bytes), {"the longest queue", "bytes"});
+    table.add("pauses", of_port(&PortCounters::pauses), {"that it was sent"});
+    table.add("paused_s", [](const CaseQueue& queue) { return Duration(queue.port.paused); },
+              {"how long it stood", "s"});
+    table.add("marked", of_port(&PortCounters::marked), {"packets"});
+    table.add("trimmed", of_port(&PortCounters::trimmed), {"packets"});
+    table.add("dropped", of_port(&PortCounters::dropped), {"packets"});
+    return table;
+  }();
+  return kTable;
 }
 
 std::string transport_text(const TransportNetwork& network, const NetworkCase& input,

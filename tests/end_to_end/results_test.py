@@ -7,6 +7,7 @@ import re
 from program import StepsimTest, main, stepsim
 
 CASES = pathlib.Path(__file__).resolve().parents[1] / "reference/serving/scheduler_cases.jsonl"
+TRANSPORT = CASES.parents[1] / "congestion/runs/htsim-eqds-incast-4-1MB.json.gz"
 SMALL = "llama3-8b-dgx-h100-8"
 PART = "llama3-8b"
 FAULTY = ["--set", "cluster.faults.links[0].link=node0.gpu0>node0.nvswitch", "--set",
@@ -64,6 +65,11 @@ COMMANDS = {
          "poisson:rate=50,count=9,input=50,output=9"],
         ["serve", "--cases", str(CASES)],
     ],
+    "serve-search": [
+        ["serve-search", "--model", PART, "--cluster", "dgx-h100-8", "--input", "256", "--output", "16", "--layouts",
+         "tp=8;tp=4", "--slo", "ttft=2s,tpot=50ms", "--chip-hour", "2"],
+    ],
+    "network": [["network", str(TRANSPORT)]],
     "compare": [["compare", SMALL, "mixtral-8x7b-dgx-h100-64"],
                 ["compare", SMALL, "faulty.json"]],
     "catalog": [["catalog", "experiments", "--most-chips", "8"]],

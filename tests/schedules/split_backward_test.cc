@@ -10,6 +10,7 @@
 #include "schedules/lowering/recompute/recompute.h"
 #include "schedules/lowering/steps/tensor.h"
 #include "tests/support/small_model.h"
+#include "workload/layers.h"
 
 namespace stepsim {
 namespace {

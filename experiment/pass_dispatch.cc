@@ -4,6 +4,7 @@
 
 #include "schedules/plan/expert_places.h"
 #include "schedules/plan/inference_plan.h"
+#include "schedules/plan/pass_exchange.h"
 
 namespace stepsim {
 
@@ -17,7 +18,7 @@ bool spans_nodes(const Ranks& mesh, const Places& places) {
 bool takes_low_latency(const Ranks& mesh, const RequestBatch& requests,
                        const CommunicationLibrary& library, const Places& places) {
   const bool over_nodes = spans_nodes(mesh, places);
-  const std::int64_t tokens = tokens_of_chip(requests, mesh.cp, 1);
+  const std::int64_t tokens = tokens_of_chip(requests, mesh.cp, mesh.tp) / mesh.tp;
   for (const auto* const kernel : {&library.dispatch, &library.combine}) {
     if (!*kernel || (over_nodes && (*kernel)->network_fraction == 0)) return false;
     const std::int64_t most = (*kernel)->up_to_tokens;  // 0: any number
@@ -47,9 +48,7 @@ ParallelPlan plan_of_pass(const ParallelPlan& plan, const CommunicationLibrary& 
                           const Places& places) {
   ParallelPlan own = plan;
   own.experts.dispatch = dispatch_of_pass(plan, library, places);
-  const bool sends_tokens =
-      plan.is_inference() && plan.mesh.ep > 1 && plan.mesh.tp == 1 && !plan.mesh.splits_ffn();
-  if (!sends_tokens) return own;
+  if (!plan.is_inference() || !sends_in_pass(plan.mesh)) return own;
   const RequestBatch requests = requests_of(plan);
   const bool quick = own.experts.dispatch == Dispatch::kAllToAll &&
                      takes_low_latency(plan.mesh, requests, library, places);
@@ -68,8 +67,7 @@ ParallelPlan plan_of_pass(const ParallelPlan& plan, const CommunicationLibrary& 
 }
 
 bool has_quick_dispatch(const Ranks& mesh, const CommunicationLibrary& library) {
-  const bool sends = mesh.ep > 1 && mesh.tp == 1 && !mesh.splits_ffn();
-  return sends && library.dispatch && library.combine;
+  return sends_in_pass(mesh) && library.dispatch && library.combine;
 }
 
 }  // namespace stepsim

@@ -17,15 +17,18 @@ std::string_view name_of(AttentionFlops convention) {
 
 namespace {
 
-std::optional<ExpertBalance> expert_balance(const ModelSpec& model, const ParallelPlan& plan) {
+std::optional<ExpertBalance> expert_balance(const Experiment& experiment) {
+  const ModelSpec& model = experiment.model;
+  const Ranks& mesh = experiment.plan.mesh;
+  const BatchShape& batch = experiment.plan.batch;
   const ExpertSpec& experts = model.experts;
   if (experts.load.empty() && experts.capacity_factor == 0) return std::nullopt;
   // How tokens travel does not change where they go.
-  ExpertRouting routing = expert_routing(model, plan.mesh, {}, plan.mesh.ep);
-  routing.tokens = plan.batch.microbatch_size * plan.batch.sequence /
-                   (plan.mesh.cp * (plan.divides_tokens() ? plan.mesh.tp : 1));
+  ExpertRouting routing = expert_routing(model, mesh, {}, mesh.ep);
+  routing.tokens = batch.microbatch_size * batch.sequence /
+                   (mesh.cp * (experiment.plan.divides_tokens() ? mesh.tp : 1));
   const ExpertTraffic traffic = route_tokens(routing);
-  const auto of_rank = static_cast<std::ptrdiff_t>(experts.routed / plan.mesh.ep);
+  const auto of_rank = static_cast<std::ptrdiff_t>(experts.routed / mesh.ep);
   double busiest = 0;
   double all = 0;
   for (auto first = traffic.tokens_of_expert.begin(); first != traffic.tokens_of_expert.end();
@@ -38,10 +41,10 @@ std::optional<ExpertBalance> expert_balance(const ModelSpec& model, const Parall
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
     layers += kind_of(model, layer).mlp == MlpKind::kExperts ? 1 : 0;
   }
-  const std::int64_t groups = plan.mesh.stage_ranks() / plan.mesh.ep;
-  return ExpertBalance{.busiest_over_mean = busiest * static_cast<double>(plan.mesh.ep) / all,
+  const std::int64_t groups = mesh.stage_ranks() / mesh.ep;
+  return ExpertBalance{.busiest_over_mean = busiest * static_cast<double>(mesh.ep) / all,
                        .dropped_copies = traffic.dropped * static_cast<double>(groups) * layers *
-                                         static_cast<double>(plan.microbatches()),
+                                         static_cast<double>(experiment.plan.microbatches()),
                        .dropped_fraction = traffic.dropped / (all + traffic.dropped)};
 }
 
@@ -124,7 +127,7 @@ StepMetrics measure(const Experiment& experiment, const SimulationResult& result
   metrics.model_flops_utilization = metrics.model_flops / available_flops;
   metrics.hardware_flops_utilization = result.flops.value() / available_flops;
   if (experiment.plan.is_inference()) metrics.pass = measure_pass(experiment, result);
-  metrics.experts = expert_balance(experiment.model, experiment.plan);
+  metrics.experts = expert_balance(experiment);
   return metrics;
 }
 

@@ -10,6 +10,7 @@
 
 #include "proto/messages/json_value.h"
 #include "sim/base/field_text.h"
+#include "sim/base/small_letters.h"
 
 namespace stepsim {
 namespace {
@@ -32,14 +33,6 @@ std::string trimmed_cell(std::string_view cell) {
   return std::string(cell);
 }
 
-std::string letters_of(std::string_view name) {
-  std::string letters;
-  for (const char c : name) {
-    letters += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return letters;
-}
-
 class RecordReader {
  public:
   NcclLog log() {
@@ -57,7 +50,7 @@ class RecordReader {
     const auto ranks = count_in(record, record.contains("ranks") ? "ranks" : "gpus", line);
     const std::string in_place = value_in(record, "inPlace");
     NcclRow row{
-        .line = line, .op = letters_of(value_in(record, "name")), .hardware = {}, .type = {}};
+        .line = line, .op = in_small_letters(value_in(record, "name")), .hardware = {}, .type = {}};
     row.ranks = ranks;
     row.nodes = count_in(record, "nodes", line);
     if (in_place != "0" && in_place != "1") {

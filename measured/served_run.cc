@@ -43,11 +43,6 @@ bool has_key(std::string_view keys, std::string_view wanted) {
   });
 }
 
-std::int64_t ranks_in(std::string_view keys, std::string_view key) {
-  return std::clamp<std::int64_t>(number_in<std::int64_t>(value_of_plan(keys, key)).value_or(1), 1,
-                                  kMostServedChips);
-}
-
 std::optional<std::int64_t> count_in(const std::string& text, const char* column,
                                      std::vector<Problem>& problems) {
   if (text.empty()) return std::nullopt;
@@ -76,10 +71,7 @@ const ClusterSpec& ServedRunReader::cluster(const ServedPlan& plan) {
 
 EngineSetting ServedRunReader::setting_of(const ServedPlan& plan) {
   const ChipSpec& chip = cluster(plan).chip;
-  return {.chip = chip.name,
-          .memory = chip.memory_capacity,
-          .tp = ranks_in(plan.keys, "tp"),
-          .pp = ranks_in(plan.keys, "pp")};
+  return stepsim::setting_of(plan.keys, chip.name, chip.memory_capacity);
 }
 
 ServedPlan ServedRunReader::plan_of(const RunRow& row, std::vector<Problem>& problems) {
@@ -109,10 +101,7 @@ std::string ServedRunReader::engine_of(const RunRow& row) const {
 
 ReplicaGroup ServedRunReader::group_of(const RunRow& row, const ServedPlan& plan,
                                        std::vector<Problem>& problems) {
-  std::string text = engine_of(row);
-  if (text.find('@') != std::string::npos) {
-    text = with_release(text, "engine", setting_of(plan), problems);
-  }
+  const std::string text = with_release(engine_of(row), "engine", setting_of(plan), problems);
   ReplicaGroup group = read_engine(text, problems);
   if (software_ && software_->engine == group.engine->name && !has_key(text, "front_time")) {
     group.options.host.front_time = software_->front_time;

@@ -47,24 +47,21 @@ PlanTimes::PlanTimes(const ServedPlan& plan)
 void PlanTimes::complete(EngineOptions& engine) {
   constexpr double kNearlyAll = 0.97;
   engine = of_ranks(engine, experiment_.plan.mesh.dp);
-  auto known = rooms_.find(engine.batching.budget);
-  if (known == rooms_.end()) {
-    const KvRoom room =
-        kv_room(experiment_, times_.cluster(), engine.batching.budget, 1, engine.cache.kv_fraction);
-    known = rooms_.emplace(engine.batching.budget, room).first;
+  const Cluster& cluster = times_.cluster();
+  const std::pair key(engine.batching.budget, engine.memory.picture_tokens);
+  auto known = passes_.find(key);
+  if (known == passes_.end()) {
+    known = passes_.emplace(key, largest_pass(experiment_, cluster, engine)).first;
   }
-  const KvRoom& room = known->second;
-  std::int64_t blocks = room.blocks / engine.cache.block;
-  if (room.of_block > Bytes(0) && blocks <= 0) {
-    const auto memory = static_cast<double>(times_.cluster().chip.memory_capacity.value());
-    const Bytes left = Bytes(std::llround(kNearlyAll * memory)) - room.others;
-    blocks = experiment_.plan.mesh.dp * (left.value() / room.of_block.value()) / engine.cache.block;
+  EngineOptions given = engine;
+  KvRoom room = fit_cache(known->second, experiment_, cluster, engine);
+  if (room.blocks <= 0) {
+    given.cache.kv_fraction = kNearlyAll;
+    room = fit_cache(known->second, experiment_, cluster, engine = given);
   }
-  if (room.of_block > Bytes(0) && blocks <= 0) {
-    throw ConfigError({{"memory", fmt::format("{} of weights and buffers leave no room for a cache",
-                                              to_text(room.others))}});
-  }
-  if (blocks > 0) engine.cache.kv_blocks = blocks;
+  if (room.blocks > 0 && engine.batching.sequences > 0) return;
+  throw ConfigError({{"memory", fmt::format("{} of weights and buffers leave no room for a cache",
+                                            to_text(room.others))}});
 }
 
 ServedFigures simulate_served_run(const ServedRun& run, PlanTimes& replicas, PlanTimes& decode,

@@ -11,7 +11,7 @@
 
 #include <functional>
 #include <map>
-#include <tuple>
+#include <utility>
 
 #include "experiment/passes/pass_times.h"
 #include "measured/served_run.h"
@@ -38,7 +38,7 @@ class PlanTimes {
   Experiment experiment_;
   PassTimes times_;
   SimulatedStepCost cost_;
-  std::map<std::int64_t, KvRoom> rooms_{};  // by the tokens of the largest pass
+  std::map<std::pair<std::int64_t, std::int64_t>, LargestPass> passes_{};  // by what they compute
 };
 
 struct ServedFigures {

@@ -282,6 +282,18 @@ bool require(bool has, const char* section, const char* flag, const ExperimentSo
 void take_published_types(bool gives_type, const ChipSpec& chip, Experiment& experiment) {
   ParallelPlan& plan = experiment.plan;
   const std::optional<DataType>& published = experiment.model.weight_type;
+  if (plan.is_inference() && published == DataType::kFp8Block) {
+    // "fp8" of a model that was published with scales by block is that.
+    const auto take = [&chip](auto& type) {
+      if (type == DataType::kFp8 && chip.peak_of(DataType::kFp8Block) > Throughput(0)) {
+        type = DataType::kFp8Block;
+      }
+    };
+    take(plan.precision.type);
+    take(plan.precision.weight_type);
+    take(plan.pass.expert_type);
+    take(plan.pass.expert_weight_type);
+  }
   if (!plan.is_inference() || !published || plan.precision.weight_type ||
       plan.pass.expert_weight_type)
     return;

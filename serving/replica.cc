@@ -43,7 +43,7 @@ bool resumes_all(const EngineOptions& options, const RequestList& requests, std:
   if (options.batching.chunked_prefill) return true;
   return std::ranges::none_of(requests.requests, [&](const Request& request) {
     const std::int64_t computed = std::int64_t{request.input_tokens} + request.output_tokens - 1;
-    return requests.model_of(request) == model && computed > options.batching.budget;
+    return requests.model_of(request) == model && computed > options.batching.budget_of_rank();
   });
 }
 
@@ -54,7 +54,7 @@ Replica::Replica(const EngineRow& engine, const EngineOptions& options, std::int
       cost_(cost),
       reserves_answer_(engine.reserves_answer(options)) {
   if (engine.waiting_caches != nullptr) waiting_caches_ = engine.waiting_caches(options);
-  totals.kv_blocks = kv_blocks;
+  totals.kv_blocks = state_.shown_blocks(kv_blocks);
 }
 
 // Forms the next step in state_.batch(). A request that can't even have its own next block goes
@@ -73,7 +73,7 @@ bool Replica::form() {
     const bool is_stuck = batch.empty() && !again && !is_busy() && state_.fetching() == 0;
     if (is_stuck) again = state_.give_up_fetched();
   }
-  totals.peak_kv_blocks = std::max(totals.peak_kv_blocks, state_.kv().held());
+  totals.peak_kv_blocks = std::max(totals.peak_kv_blocks, state_.shown_blocks(state_.kv().held()));
   if (waiting_caches_) {
     const auto running = static_cast<std::int64_t>(state_.running().size());
     const std::int64_t parked =
@@ -133,7 +133,7 @@ bool Replica::receive(RequestId request) {
     whole = options.batching.max_length.value_or(whole);
   }
   const KvPool& kv = state_.kv();
-  whole = std::min(whole, kv.total() * kv.block_tokens());  // the last token takes no room
+  whole = std::min(whole, kv.most_tokens());  // the last token takes no room
   return state_.receive(request, reserves_answer_ ? whole : sequence.computed);
 }
 

@@ -24,15 +24,15 @@ std::string why_not(const Request& request, const ReplicaGroup& group) {
   std::int64_t held =
       group.engine->reserves_answer(options) ? whole + options.speculation.drafts : whole - 1;
   if (group.engine->waiting_caches != nullptr) held = options.batching.max_length.value_or(held);
-  const std::int64_t blocks = (held + options.cache.block - 1) / options.cache.block;
+  const std::int64_t blocks = options.cache.shape.whole(held, options.cache.block);
   if (options.cache.kv_blocks && blocks > *options.cache.kv_blocks) {
     return "needs " + std::to_string(blocks) + " KV blocks of " +
            std::to_string(options.cache.block) + " tokens, must need at most " +
            std::to_string(*options.cache.kv_blocks) + " (kv_blocks)";
   }
-  if (!options.batching.chunked_prefill && input > options.batching.budget) {
+  if (!options.batching.chunked_prefill && input > options.batching.budget_of_rank()) {
     return "has a prompt of " + std::to_string(input) + " tokens, must have at most " +
-           std::to_string(options.batching.budget) + " (budget) without chunked_prefill";
+           std::to_string(options.batching.budget_of_rank()) + " (budget) without chunked_prefill";
   }
   return "";
 }

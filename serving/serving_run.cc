@@ -56,7 +56,7 @@ void ServingRun::make_replicas(std::size_t model, const ReplicaGroup& group, Ste
     replicas_.push_back(std::make_unique<Replica>(*group.engine, engine, blocks, cost, sequences_));
     replicas_.back()->totals.model = static_cast<std::uint32_t>(model);
     members.push_back(replicas_.back().get());
-    result_.kv_blocks += blocks;
+    result_.kv_blocks += replicas_.back()->totals.kv_blocks;
   }
 }
 
@@ -77,6 +77,7 @@ void ServingRun::make_sequences() {
     sequence.to_emit = answer_tokens(id);
     sequence.prefix = request.prefix;
     sequence.prefix_tokens = request.prefix_tokens;
+    if (request.chain > 0) sequence.chain = &requests_.chains[request.chain - 1];
     sequence.priority = request.priority;
   }
   result_.requests.resize(sequences_.size());
@@ -414,7 +415,7 @@ void ServingRun::record_step(std::uint32_t replica, Time end) {
   record.drafts = which.step().drafts;
   record.load = {.running = static_cast<std::int64_t>(which.state().running().size()),
                  .waiting = static_cast<std::int64_t>(which.state().waiting().size()),
-                 .kv_blocks = which.state().kv().held()};
+                 .kv_blocks = which.state().shown_blocks(which.state().kv().held())};
   result_.step_records.push_back(record);
 }
 
@@ -439,7 +440,7 @@ void ServingRun::observe(std::uint32_t replica, Time now) {
   Load& before = loads_[replica];
   const Load load{.running = static_cast<std::int64_t>(state.running().size()),
                   .waiting = static_cast<std::int64_t>(state.waiting().size()),
-                  .kv_blocks = state.kv().held()};
+                  .kv_blocks = state.shown_blocks(state.kv().held())};
   load_.running += load.running - before.running;
   load_.waiting += load.waiting - before.waiting;
   load_.kv_blocks += load.kv_blocks - before.kv_blocks;

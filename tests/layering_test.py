@@ -8,12 +8,13 @@ import re
 import sys
 
 SIM = ["sim/base", "sim/fields", "sim/engine", "sim/chips", "sim/network", "sim/network/packets",
+       "sim/network/transport", "sim/network/transport/controls", "sim/network/transport/hosts",
        "sim/collectives", "sim/collectives/algorithms", "sim/collectives/algorithms/torus",
        "sim/collectives/algorithms/trees", "sim/hardware", "sim/program",
        "sim/folding", "sim/run", "sim/run/ops", "sim/run/collectives", "sim/run/books",
        "sim/run/folding"]
 BASE = ["sim/base", "sim/fields"]
-ALGORITHMS = BASE + ["sim/network", "sim/collectives"] + SIM[7:10]
+ALGORITHMS = BASE + ["sim/network", "sim/collectives"] + SIM[10:13]
 UNDER_RUN = [room for room in SIM if not room.startswith("sim/run")]
 PROGRAM = BASE + ["sim/chips", "sim/program"]
 WORKLOAD = ["workload", "workload/mixers", "workload/parts", "workload/model"]
@@ -50,6 +51,12 @@ MAY_INCLUDE = {
     "sim/chips": BASE,
     "sim/network": BASE + ["sim/engine"],
     "sim/network/packets": BASE + ["sim/engine", "sim/network"],
+    # Hosts and what they ask of controls; the network that runs them includes its parts.
+    "sim/network/transport/controls": BASE + ["sim/network", "sim/network/transport"],
+    "sim/network/transport/hosts": BASE + ["sim/network", "sim/network/packets", "sim/network/transport",
+                                           "sim/network/transport/controls"],
+    "sim/network/transport": BASE + ["sim/engine", "sim/network", "sim/network/packets",
+                                     "sim/network/transport/controls", "sim/network/transport/hosts"],
     "sim/collectives": ALGORITHMS,
     "sim/collectives/algorithms": BASE + ["sim/network", "sim/collectives"],
     "sim/collectives/algorithms/torus": BASE + ["sim/network", "sim/collectives", "sim/collectives/algorithms"],

@@ -25,9 +25,10 @@
 namespace stepsim {
 namespace {
 
+// Values that one projection gives with the keys are kept too: keys are rotated afterwards.
 std::int64_t keys_and_values(const ModelSpec& own, std::int64_t kv_heads) {
   if (own.compressed.output_groups > 0) return own.attention.head_dim;  // one vector
-  return kv_heads * (own.attention.head_dim + (own.attention.values_are_keys ? 0 : own.v_dim()));
+  return kv_heads * (own.attention.head_dim + own.v_dim());
 }
 
 std::int64_t part_of(std::int64_t whole, std::int64_t parts) {
@@ -408,6 +409,12 @@ bool has_projection(const LayerOp& op) {
          std::ranges::count(kOthers, op.name.role()) == 0;
 }
 
+// Whether experts are divided over several tensor groups.
+bool spans_groups(const Shard& shard) {
+  return shard.tensor > 1 && shard.experts.sending_replicas == 0 &&
+         shard.experts.parts * shard.experts.tensor > shard.tensor;
+}
+
 // All experts of the chip in one call, which chooses, sorts, multiplies and adds up. Without a
 // tensor group copies arrive sorted by the dispatch, and leave so.
 // Experts on chips of their own get the tokens of all replicas, without what pads them.
@@ -417,7 +424,8 @@ void join_experts(const ModelSpec& model, const Shard& shard, const RequestBatch
   const auto first = std::ranges::find_if(block.ops, is_expert);
   const auto end = std::find_if_not(first, block.ops.end(), is_expert);
   const bool apart = shard.experts.sending_replicas > 0;
-  const std::int64_t senders = shard.tensor > 1 ? 1 : shard.experts.parts * shard.experts.tensor;
+  const std::int64_t of_all = shard.experts.parts * shard.experts.tensor;
+  const std::int64_t senders = std::max<std::int64_t>(of_all / shard.tensor, 1);  // groups
   const std::int64_t tokens = apart ? batch.tokens() * shard.experts.sending_replicas
                                     : shard.sequences * shard.sequence_length * senders;
   const ExpertSpec& experts = model.experts;
@@ -444,7 +452,8 @@ void join_experts(const ModelSpec& model, const Shard& shard, const RequestBatch
                   [](const Kernel& kernel) { return kernel.use == KernelUse::kChooseExperts; });
     const bool moves_rows =
         !apart && (op.name.role() == OpRole::kPermute || op.name.role() == OpRole::kUnpermute);
-    if (moves_rows && (shard.tensor > 1 || shard.experts.parts == 1)) op.forward.clear();
+    const bool are_here = shard.tensor > 1 && !spans_groups(shard);
+    if (moves_rows && (are_here || shard.experts.parts == 1)) op.forward.clear();
   }
 }
 
@@ -504,7 +513,8 @@ class PassLayers {
       }
     }
     if (block.routing) join_experts(model_, shard_, batch_, block);
-    if (block.routing && shard_.tensor > 1 && shard_.experts.sending_replicas == 0) {
+    if (block.routing && shard_.tensor > 1 && shard_.experts.sending_replicas == 0 &&
+        !spans_groups(shard_)) {
       divide_experts_over_tensor_group(block);
     }
     return forward_only(std::move(block));
@@ -608,7 +618,7 @@ Bytes weights_size(const Layer& layer, const DataTypes& types) {
     const DataType type = is_expert            ? types.expert_weights.value_or(types.weights)
                           : has_projection(op) ? types.weights
                                                : types.activations;
-    size += bytes_of(op.parameters.own, type);
+    size += weight_bytes_of(op.parameters.own, type);
   }
   return size;
 }

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "workload/layers.h"
 #include "workload/mixers/mixer.h"
 #include "workload/model/mlp_stack_spec.h"
 #include "workload/parts/layer_op.h"

@@ -9,19 +9,20 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "cli/command_line.h"
+#include "cli/network/transport_results.h"
 #include "cli/outputs.h"
 #include "cli/session/out_of_range.h"
 #include "cli/session/standard_output.h"
 #include "experiment/simulation_fields.h"
 #include "proto/network_case/network_case.h"
 #include "sim/base/error.h"
-#include "sim/base/json_text.h"
 #include "sim/base/quantity_text.h"
 #include "sim/network/flow_network.h"
 #include "sim/network/flow_run.h"
@@ -54,6 +55,8 @@ struct FinishedCase {
   FlowRun flows;
   Time makespan;
   std::vector<double> carried;  // bytes, by LinkId
+  std::unique_ptr<Network> network;
+  const TransportNetwork* transport;  // nullptr: there is none
   NetworkStatistics statistics;
   double wall_s;
   double cpu_s;
@@ -142,6 +145,7 @@ std::unique_ptr<Network> make_case_network(const NetworkCase& input, Fidelity fi
     case Fidelity::kPacket:
       break;
   }
+  if (input.transport) return make_transport_network(input.fabric, *input.transport);
   return make_packet_network(input.fabric, packet_options(input));
 }
 
@@ -152,7 +156,7 @@ double cpu_seconds() {
 FinishedCase run_case(const NetworkCase& input, Fidelity fidelity) {
   const auto wall = std::chrono::steady_clock::now();
   const double cpu = cpu_seconds();
-  const std::unique_ptr<Network> network = make_case_network(input, fidelity);
+  std::unique_ptr<Network> network = make_case_network(input, fidelity);
   FinishedCase result{
       .input = input,
       .fidelity = fidelity,
@@ -160,6 +164,8 @@ FinishedCase run_case(const NetworkCase& input, Fidelity fidelity) {
                             [&] { return named(input.fabric); }),
       .makespan = {},
       .carried = {},
+      .network = {},
+      .transport = dynamic_cast<const TransportNetwork*>(network.get()),
       .statistics = network->statistics(),
       .wall_s = 0,
       .cpu_s = cpu_seconds() - cpu,
@@ -168,30 +174,95 @@ FinishedCase run_case(const NetworkCase& input, Fidelity fidelity) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   result.peak_rss_bytes = std::int64_t{usage.ru_maxrss} * 1024;
-  for (const Time finish : result.flows.finish) result.makespan = std::max(result.makespan, finish);
+  for (const Time finish : result.flows.finish) {
+    if (finish != FlowRun::kNotEnded) result.makespan = std::max(result.makespan, finish);
+  }
   for (std::uint32_t link = 0; link < input.fabric.links().size(); ++link) {
     result.carried.push_back(network->carried(LinkId(link), result.makespan));
   }
+  result.network = std::move(network);
   return result;
 }
 
 // ---- results ----
 
-std::string json_of(const FinishedCase& run) {
-  std::string text = fmt::format(
-      "{{\n  \"name\": \"{}\",\n  \"fidelity\": \"{}\",\n  \"makespan_s\": {},\n  \"flows\": [",
-      json_escaped(run.input.name), name_of(run.fidelity), exact_seconds(run.makespan.since_start));
-  for (std::uint32_t flow = 0; flow < run.flows.finish.size(); ++flow) {
-    text += fmt::format("{}\n    {{\"id\": {}, \"finish_s\": {}}}", flow == 0 ? "" : ",",
-                        run.input.flow_ids.name(flow),
-                        exact_seconds(run.flows.finish[flow].since_start));
-  }
-  text += fmt::format(
-      "\n  ],\n  \"simulator\": {{\"events\": {}, \"rate_updates\": {}, \"packet_hops\": {}, "
-      "\"wall_s\": {:.6f}, \"cpu_s\": {:.6f}, \"peak_rss_bytes\": {}}}\n}}\n",
-      run.flows.events, run.statistics.rate_updates, run.statistics.packet_hops, run.wall_s,
-      run.cpu_s, run.peak_rss_bytes);
-  return text;
+struct CaseFlow {
+  const FinishedCase* run;
+  std::uint32_t flow = 0;
+};
+
+std::vector<CaseFlow> flows_of(const FinishedCase& run) {
+  std::vector<CaseFlow> flows;
+  flows.reserve(run.flows.finish.size());
+  for (std::uint32_t flow = 0; flow < run.flows.finish.size(); ++flow)
+    flows.push_back({&run, flow});
+  return flows;
+}
+
+const ResultTable<CaseFlow>& flow_results() {
+  static const ResultTable<CaseFlow> kTable = [] {
+    ResultTable<CaseFlow> table;
+    table.add("id",
+              [](const CaseFlow& one) { return RawJson{one.run->input.flow_ids.name(one.flow)}; },
+              {"as in the file"});
+    table.add("finish_s",
+              [](const CaseFlow& one) {
+                const Time finish = one.run->flows.finish[one.flow];
+                return OrNull{finish == FlowRun::kNotEnded ? std::nullopt
+                                                           : std::optional(finish.since_start)};
+              },
+              {"when its last byte is at the receiver; null: it never ends", "s"});
+    table.include(message_results(), [](const CaseFlow& one) -> std::optional<MessageCounters> {
+      if (one.run->transport == nullptr) return std::nullopt;
+      return one.run->transport->message(TransferId(one.flow));
+    });
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<FinishedCase>& cost_of_case_results() {
+  static const ResultTable<FinishedCase> kTable = [] {
+    const auto of_network = [](auto member) {
+      return [member](const FinishedCase& run) { return run.statistics.*member; };
+    };
+    ResultTable<FinishedCase> table;
+    table.add("events", [](const FinishedCase& run) { return run.flows.events; },
+              {"starts of flows and instants at which the network changed"});
+    table.add("rate_updates", of_network(&NetworkStatistics::rate_updates),
+              {"changes of a flow's rate"});
+    table.add("packet_hops", of_network(&NetworkStatistics::packet_hops), {"packets times links"});
+    table.add("wall_s", &FinishedCase::wall_s, {"wall clock, without reading the file", "s"});
+    table.add("cpu_s", &FinishedCase::cpu_s, {"CPU clock", "s"});
+    table.add("peak_rss_bytes", &FinishedCase::peak_rss_bytes, {"peak memory", "bytes"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<FinishedCase>& network_results() {
+  static const ResultTable<FinishedCase> kTable = [] {
+    ResultTable<FinishedCase> table;
+    table.add("name", [](const FinishedCase& run) { return run.input.name; }, {"of the case"});
+    table.add("fidelity", [](const FinishedCase& run) { return name_of(run.fidelity); },
+              {"flow, packet or latency-bandwidth"});
+    table.add("makespan_s", [](const FinishedCase& run) { return run.makespan.since_start; },
+              {"the end of the last flow", "s"});
+    table.list("flows", flow_results(), flows_of, {"in the order of the file"});
+    table.list("queues", queue_results(),
+               [](const FinishedCase& run) -> std::optional<std::vector<CaseQueue>> {
+                 if (run.transport == nullptr) return std::nullopt;
+                 return queues_of(*run.transport, run.input);
+               },
+               {"links that had a queue, a pause, a mark or a loss", "", "with a transport"});
+    table.object("simulator", cost_of_case_results(), std::identity{}, {"the simulation alone"});
+    return table;
+  }();
+  return kTable;
+}
+
+std::vector<CommandResult> network_command_results() {
+  return {{"", &network_results()}};
 }
 
 // Returns the indices from 0 to count - 1 with the largest values, largest first, equal ones in
@@ -213,9 +284,10 @@ std::string flows_table(const FinishedCase& run) {
   std::string text = fmt::format("\n  {:<40} {:>12} {:>12}\n", "last flows", "bytes", "ends");
   const auto finish = [&run](std::uint32_t flow) { return run.flows.finish[flow]; };
   for (const std::uint32_t flow : largest(run.flows.finish.size(), finish)) {
-    text +=
-        fmt::format("  {:<40} {:>12} {:>12}\n", plain_id(run.input.flow_ids.name(flow)),
-                    to_text(run.input.flows.flows[flow].bytes), to_text(finish(flow).since_start));
+    text += fmt::format(
+        "  {:<40} {:>12} {:>12}\n", plain_id(run.input.flow_ids.name(flow)),
+        to_text(run.input.flows.flows[flow].bytes),
+        finish(flow) == FlowRun::kNotEnded ? "never" : to_text(finish(flow).since_start));
   }
   return text;
 }
@@ -258,7 +330,10 @@ std::string table(const FinishedCase& run) {
                      run.input.name, run.flows.finish.size(), run.input.fabric.links().size(),
                      name_of(run.fidelity), to_text(run.makespan.since_start),
                      exact_seconds(run.makespan.since_start)) +
-         flows_table(run) + links_table(run) + expected_text(run) +
+         flows_table(run) + links_table(run) +
+         (run.transport != nullptr ? transport_text(*run.transport, run.input, run.flows.finish)
+                                   : "") +
+         expected_text(run) +
          fmt::format("\n  simulated in {:.3g} s CPU: {} events, {}, {} at the peak\n", run.cpu_s,
                      run.flows.events,
                      run.fidelity == Fidelity::kPacket
@@ -284,11 +359,12 @@ ExitStatus run_network_command(const std::vector<std::string>& arguments) {
   if (fidelity == Fidelity::kPacket) announce_packet_hops(input, options.yes);
   const FinishedCase run = run_case(input, fidelity);
   Outputs outputs;
-  const std::string json = options.json.empty() ? "" : json_of(run);
+  const std::string json = options.json.empty() ? "" : network_results().json(run) + '\n';
   outputs.write(options.json, json);
   outputs.commit();
   outputs.print(options.json == "-" ? json : table(run));
-  return outputs.end(ExitStatus::kDone);
+  if (!run.flows.blocked.empty()) print_error("stepsim: " + run.flows.blocked);
+  return outputs.end(run.flows.blocked.empty() ? ExitStatus::kDone : ExitStatus::kNo);
 }
 
 }  // namespace
@@ -307,6 +383,7 @@ CASE is a .json or .json.gz file with links and flows. docs/network-cases.md des
 )",
     .options = network_option_list,
     .run = run_network_command,
+    .results = network_command_results,
 };
 
 }  // namespace stepsim

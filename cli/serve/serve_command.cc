@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <ctime>
 #include <memory>
 #include <optional>
@@ -172,6 +173,7 @@ std::unique_ptr<KvTransport> make_transport(const ServeOptions& options,
 void sum_up(const ServeOptions& options, const std::vector<ServedModels>& models,
             ServingOutcome& run) {
   run.metrics = metrics_of(run.requests, run.result, options.objective);
+  run.steady = steady_state_of(run.requests, run.result, options.objective);
   const auto tenants = static_cast<std::uint32_t>(run.requests.tenants.size());
   for (std::uint32_t i = 0; tenants > 1 && i < tenants; ++i) {
     run.tenants.push_back(
@@ -217,7 +219,8 @@ std::vector<Problem> named_requests(const RequestList& requests) {
                        requests.requests.size(), tokens, to_text(last.since_start))}};
 }
 
-void simulate(const ServeOptions& options, std::vector<ServedModels>& models, ServingOutcome& run) {
+ServingResult serve(const ServeOptions& options, std::vector<ServedModels>& models,
+                    const RequestList& requests) {
   const std::unique_ptr<KvTransport> transport = make_transport(options, models);
   const ModelCosts first = costs_of(options, models.front());
   ServingCosts costs{
@@ -227,21 +230,48 @@ void simulate(const ServeOptions& options, std::vector<ServedModels>& models, Se
   for (std::size_t i = 1; i < models.size(); ++i) {
     costs.others.push_back(costs_of(options_of(options, i), models[i]));
   }
-  warn_of_steps(run.requests);
   Progress progress;
-  const auto wall = std::chrono::steady_clock::now();
-  const double cpu = processor_seconds();
-  run.result = run_in_range(
+  return run_in_range(
       [&] {
-        return simulate_serving(run.requests, options.serving, costs, [&progress](double share) {
+        return simulate_serving(requests, options.serving, costs, [&progress](double share) {
           progress.show(share, "of the requests answered");
         });
       },
       [&] {
         progress.wipe();
-        return named_requests(run.requests);
+        return named_requests(requests);
       });
+}
+
+// Serves a load that comes at random for as long as it takes to tell whether it is sustained.
+void judge_longer(const ServeOptions& options, std::vector<ServedModels>& models,
+                  ServingOutcome& run) {
+  constexpr double kMostRequestsToTell = 100'000;
+  const auto is_random = [](const RequestSource& source) { return source.rate.has_value(); };
+  if (!run.steady || models.size() > 1 || !std::ranges::all_of(options.sources, is_random)) return;
+  const double comes = run.steady->per_second(run.steady->requests);
+  const double needed = std::min(kTellingTimes * comes * to_seconds(run.metrics.end_to_end.mean),
+                                 kMostRequestsToTell);
+  const double times = needed / static_cast<double>(run.metrics.requests);
+  if (times <= 1) return;
+  std::vector<RequestSource> sources = options.sources;
+  for (RequestSource& source : sources) {
+    source.count = static_cast<std::int64_t>(std::ceil(times * static_cast<double>(*source.count)));
+  }
+  const RequestList longer = make_requests(sources);
+  ServeOptions untraced = options;
+  untraced.serving.records_steps = false;
+  ServingResult result = serve(untraced, models, longer);
+  if (auto steady = steady_state_of(longer, result, options.objective)) run.steady = steady;
+}
+
+void simulate(const ServeOptions& options, std::vector<ServedModels>& models, ServingOutcome& run) {
+  warn_of_steps(run.requests);
+  const auto wall = std::chrono::steady_clock::now();
+  const double cpu = processor_seconds();
+  run.result = serve(options, models, run.requests);
   sum_up(options, models, run);
+  judge_longer(options, models, run);
   run.cpu_s = processor_seconds() - cpu;
   run.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();
   rusage usage{};
@@ -286,6 +316,9 @@ ExitStatus run_serve_command(const std::vector<std::string>& given) {
                      .objective = options.objective,
                      .chips = chips,
                      .asked = options.asked};
+  if (!models.empty() && models.front().replicas) {
+    run.borrowed = models.front().replicas->cluster().chip.kernel_constants_of;
+  }
   try {
     simulate(options, models, run);
   } catch (const ServingStuck& stuck) {

@@ -1,8 +1,9 @@
 #include "cli/serve/serve_options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -45,33 +46,49 @@ void read_router(const CommandLine& line, ServeOptions& options, std::vector<Pro
 // The value of an option with the keys of the release that it names, if it names one.
 std::string with_release_of_chip(const CommandLine& line, const std::string& option,
                                  std::string_view plan, std::vector<Problem>& problems) {
-  const std::string text = line.value(option.substr(2));
-  if (text.find('@') == std::string::npos) return text;
-  EngineSetting setting;
-  if (line.value("cluster").empty()) {
+  const std::string given = line.value(option.substr(2));
+  const std::string text = given.empty() ? std::string(default_engine().name) : given;
+  const std::string experiment = line.words.empty() ? "" : line.words.front();
+  if (line.value("cluster").empty() && experiment.empty()) {
+    if (text.find('@') == std::string::npos) return text;
     problems.push_back({option,
                         "must stand with --model and --cluster: the defaults of a release "
                         "follow from the chip"});
-  } else {
-    try {
-      const ClusterSpec cluster =
-          load_cluster(line.value("cluster"), line.value("library"), line.value("chip"));
-      setting.chip = cluster.chip.name;
-      setting.memory = cluster.chip.memory_capacity;
-    } catch (const ConfigError& error) {
-      problems.insert(problems.end(), error.problems().begin(), error.problems().end());
-    }
+    return with_release(text, option, {}, problems);
   }
-  // A wrong number is a problem of the plan.
-  const auto ranks = [plan](std::string_view key) {
-    const std::string_view value = value_of_plan(plan, key);
-    std::int64_t number = 1;
-    std::from_chars(value.data(), value.data() + value.size(), number);
-    return std::clamp<std::int64_t>(number, 1, kMostChips);
-  };
-  setting.tp = ranks("tp");
-  setting.pp = ranks("pp");
+  EngineSetting setting;
+  try {
+    ClusterSpec cluster;
+    std::string keys(plan);
+    if (!experiment.empty()) {
+      const Experiment own = load_experiment({.experiment = experiment});
+      const Ranks& mesh = own.plan.mesh;
+      keys += fmt::format(",tp={},pp={},dp={},ep={}", mesh.tp, mesh.pp, mesh.dp, mesh.ep);
+      cluster = own.cluster;
+    }
+    if (!line.value("cluster").empty() || !line.value("chip").empty()) {
+      const std::string name = line.value("cluster");
+      cluster.chip = name.empty() ? load_chip(line.value("chip"))
+                                  : load_cluster(name, {}, line.value("chip")).chip;
+    }
+    setting = setting_of(keys, cluster.chip.name, cluster.chip.memory_capacity);
+  } catch (const ConfigError& error) {
+    // Loading the model finds problems of an experiment again.
+    if (experiment.empty())
+      problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+  }
   return with_release(text, option, setting, problems);
+}
+
+// The software of an engine brings the time of its front.
+void add_front_time(const CommandLine& line, const ServedModelSource& model, ReplicaGroup& group) {
+  if (!model.given() ||
+      with_underscores(line.value("engine")).find("front_time") != std::string::npos)
+    return;
+  const auto software = software_of(model.software, group.engine->name);
+  if (software && software->engine == group.engine->name) {
+    group.options.host.front_time = software->front_time;
+  }
 }
 
 // A group of replicas and the plan that holds for it: the keys of --prefill or --decode go over
@@ -86,9 +103,10 @@ ReplicaGroup read_own_group(const CommandLine& line, const char* option, const R
   if (keys.plan.empty()) return read_group(keys.others, name, engine, problems);
   plan = with_plan_keys(plan, keys.plan, name, problems);
   ReplicaGroup of_plan = engine;
-  if (problems.empty() && line.value("engine").find('@') != std::string::npos) {
-    // The defaults of a release follow from tp and pp, too.
+  if (problems.empty()) {
+    // The defaults of a release follow from the plan, too.
     of_plan = read_engine(with_release_of_chip(line, "--engine", plan, problems), problems);
+    add_front_time(line, model, of_plan);
   }
   return read_group(keys.others, name, of_plan, problems);
 }
@@ -96,10 +114,10 @@ ReplicaGroup read_own_group(const CommandLine& line, const char* option, const R
 void read_replicas(const CommandLine& line, ServeOptions& options, std::vector<Problem>& problems) {
   const auto given = [&line](const char* option) { return line.options.count(option) != 0; };
   const std::string plan = options.model.plan;
-  const std::string engine = given("engine")
-                                 ? with_release_of_chip(line, "--engine", plan, problems)
-                                 : std::string(default_engine().name);
-  ReplicaGroup group = read_engine(engine, problems);
+  ReplicaGroup group =
+      read_engine(with_release_of_chip(line, "--engine", plan, problems), problems);
+  options.model.engine = group.engine->name;
+  add_front_time(line, options.model, group);
   group.count = read_whole_number(line, "replicas", 1, kMostReplicas, problems).value_or(1);
   options.serving.replicas = group;
   if (given("prefill") != given("decode")) {
@@ -141,11 +159,9 @@ void read_model(const CommandLine& line, ServeOptions& options, std::vector<Prob
            .library = line.value("library"),
            .experiment = line.words.empty() ? "" : line.words.front(),
            .software = line.value("software"),
+           .engine = {},
            .exact = line.options.count("exact-steps") != 0};
-  if (!model.software.empty() && !find_serving_software(model.software)) {
-    problems.push_back({"--software", "must be " + either_of(serving_software_names()) + ", is \"" +
-                                          shortened(model.software) + "\""});
-  }
+  check_software_name(model.software, problems);
   if (!model.given()) {
     for (const char* const option : {"chip", "library", "software", "exact-steps", "decode-plan"}) {
       if (line.options.count(option) == 0) continue;
@@ -361,7 +377,7 @@ po::options_description serve_option_list() {
   add("chip", text("NAME|FILE"), "replaces the cluster's chip");
   add("library", text("NAME|FILE"), "replaces the cluster's communication library");
   add("software", text("NAME"),
-      "whose kernels run, where several were measured: vllm, sglang or trtllm");
+      "whose kernels, library and front run: vllm, sglang, trtllm or none (default: the engine's)");
   add("exact-steps", "simulate every step; else steps in between are interpolated");
   add("step-time", text("TIME|linear:KEYS"),
       "how long a step takes, instead of the model's: always the same, or base, token (computed) "

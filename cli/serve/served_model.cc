@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "experiment/build_cluster.h"
+#include "proto/catalog/engine_releases.h"
 #include "proto/catalog/serving_software.h"
 #include "proto/load_experiment.h"
 #include "schedules/plan/keys/key_groups.h"
@@ -86,19 +87,43 @@ Experiment load(const ServedModelSource& source) {
                                    source.plan.empty() ? pass : pass + "," + source.plan));
 }
 
-// Kernels of the software go before those of others.
-Experiment load_with_kernels(const ServedModelSource& source) {
-  Experiment experiment = load(source);
-  if (const auto software = find_serving_software(source.software)) {
-    prefer_kernels_of(*software, experiment.cluster.chip.serving);
+// SGLang's tp counts all ranks, of which dp divide the requests.
+Experiment load_explained(const ServedModelSource& source) {
+  const EngineSetting asked = setting_of(source.plan, {}, {});
+  const bool may_count_all = source.engine == "sglang" && asked.dp > 1 && asked.tp % asked.dp == 0;
+  try {
+    return load(source);
+  } catch (const ConfigError& error) {
+    if (!may_count_all) throw;
+    std::vector<Problem> problems = error.problems();
+    problems.push_back(
+        {"--plan tp", fmt::format("is of each group of attention here: SGLang's tp={0},dp={1}, "
+                                  "where tp counts all ranks, is tp={2},dp={1}",
+                                  asked.tp, asked.dp, asked.tp / asked.dp)});
+    throw ConfigError(std::move(problems));
   }
+}
+
+// Kernels of the software go before those of others, and its library takes the place of the one
+// that the chips have, unless another is named.
+Experiment load_with_software(const ServedModelSource& source) {
+  Experiment experiment = load_explained(source);
+  const auto software = software_of(source.software, source.engine);
+  if (!software) return experiment;
+  const auto library = software->libraries.find(experiment.cluster.library.name);
+  if (source.library.empty() && library != software->libraries.end()) {
+    ServedModelSource with_library = source;
+    with_library.library = library->second;
+    experiment = load(with_library);
+  }
+  prefer_kernels_of(*software, experiment.cluster.chip.serving);
   return experiment;
 }
 
 }  // namespace
 
 ServedModel::ServedModel(const ServedModelSource& source)
-    : experiment_(load_with_kernels(source)),
+    : experiment_(load_with_software(source)),
       times_(
           experiment_, cluster_for_steps(experiment_), {},
           source.exact ? PassTimes::Precision::kEveryBatch : PassTimes::Precision::kInterpolated),
@@ -108,14 +133,8 @@ void ServedModel::complete(EngineOptions& engine, std::vector<Problem>& problems
   engine = of_ranks(engine, experiment_.plan.mesh.dp);
   if (engine.cache.host_memory > Bytes(0) || engine.cache.host_blocks > 0)
     complete_host(engine, problems);
-  if (engine.cache.kv_blocks) return;
-  const KvRoom room = kv_room(experiment_, times_.cluster(), engine.batching.budget,
-                              engine.cache.block, engine.cache.kv_fraction);
-  if (room.of_block == Bytes(0)) return;  // states only
-  if (room.blocks > 0) {
-    engine.cache.kv_blocks = room.blocks;
-    return;
-  }
+  const KvRoom room = fit_cache(experiment_, times_.cluster(), engine);
+  if (engine.cache.kv_blocks && engine.batching.sequences > 0) return;
   problems.push_back(
       {"--model", fmt::format("leaves no room for a KV cache: weights and the largest pass take {} "
                               "of the {} that kv-fraction={} gives: more chips ({}), narrower "

@@ -29,7 +29,8 @@ struct ServedModelSource {
   std::string chip;
   std::string library;
   std::string experiment;  // replaces model and cluster; the keys of `plan` go over its own
-  std::string software;    // whose kernels run, where the chip has those of several
+  std::string software;    // whose kernels and library run; empty: those of the engine's name
+  std::string engine;      // by name
   bool exact = false;      // simulate every step
   ServedPart part = ServedPart::kAll;
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "experiment/build_cluster.h"
+#include "proto/catalog/serving_software.h"
 #include "proto/load_experiment.h"
 #include "sim/base/field_text.h"
 
@@ -31,7 +32,9 @@ std::vector<std::string> layouts_for(bool has_experts, std::int64_t chips) {
       layouts.push_back(fmt::format("tp={}{}", tp, stages));
       if (!has_experts || tp == 1) continue;
       layouts.push_back(fmt::format("tp={},ep={},etp=1{}", tp, tp, stages));
-      layouts.push_back(fmt::format("tp=1,dp={},ep={}{}", tp, tp, stages));
+      for (std::int64_t own = 1; own < tp; own *= 2) {
+        layouts.push_back(fmt::format("tp={},dp={},ep={}{}", own, tp / own, tp, stages));
+      }
     }
   }
   return layouts;
@@ -40,7 +43,14 @@ std::vector<std::string> layouts_for(bool has_experts, std::int64_t chips) {
 std::vector<ServedLayout> load_layouts(const LayoutSource& source,
                                        std::vector<std::string>& refused) {
   const ModelSpec model = load_model(source.model);
-  const Cluster cluster = build_cluster(load_cluster(source.cluster, source.library, source.chip));
+  const ClusterSpec spec = load_cluster(source.cluster, source.library, source.chip);
+  const Cluster cluster = build_cluster(spec);
+  const auto software = software_of(source.software, source.engine);
+  std::string library = source.library;
+  if (software && library.empty()) {
+    const auto own = software->libraries.find(spec.library.name);
+    if (own != software->libraries.end()) library = own->second;
+  }
   const auto all = static_cast<std::int64_t>(cluster.places.chips.size());
   if (source.most_chips > all) {
     throw ConfigError({{"--chips", fmt::format("must be at most {}, the chips of {}, is {}", all,
@@ -62,8 +72,11 @@ std::vector<ServedLayout> load_layouts(const LayoutSource& source,
       layouts.push_back({plan, load_experiment(with_keys({.model = source.model,
                                                           .cluster = source.cluster,
                                                           .chip = source.chip,
-                                                          .library = source.library},
+                                                          .library = library},
                                                          keys))});
+      if (software) {
+        prefer_kernels_of(*software, layouts.back().experiment.cluster.chip.serving);
+      }
     } catch (const ConfigError& error) {
       const Problem& first = error.problems().front();
       refused.push_back(plan + ": " + first.field + " " + first.message);

@@ -56,12 +56,12 @@ std::string mesh_key(const Ranks& mesh) {
   return key;
 }
 
-std::string order_key(const ParallelPlan& plan) {
-  std::string key(schedule_text(plan.pipeline));
+std::string order_key(const PipelinePlan& pipeline, std::int64_t pp, std::int64_t microbatches,
+                      bool fuses) {
+  std::string key(schedule_text(pipeline));
   for (const std::int64_t number :
-       {plan.mesh.pp, plan.microbatches(), chunks_of(plan.pipeline),
-        plan.pipeline.microbatch_group.value_or(0), plan.pipeline.memory_limit.value_or(0),
-        std::int64_t{plan.overlap.expert_parallel}}) {
+       {pp, microbatches, chunks_of(pipeline), pipeline.microbatch_group.value_or(0),
+        pipeline.memory_limit.value_or(0), std::int64_t{fuses}}) {
     key += "," + std::to_string(number);
   }
   return key;
@@ -222,7 +222,9 @@ std::shared_ptr<const PlanBounds::Column> PlanBounds::column_of(const Ranks& mes
 std::shared_ptr<const PipelineSchedule> PlanBounds::order_of(const ParallelPlan& plan) {
   if (plans_by_cost(plan) || plan.pipeline.optimal_schedule || plan.pipeline.own_schedule)
     return nullptr;
-  return remembered(mutex_, orders_, order_key(plan), [&] {
+  const std::string key =
+      order_key(plan.pipeline, plan.mesh.pp, plan.microbatches(), plan.overlap.expert_parallel);
+  return remembered(mutex_, orders_, key, [&] {
     return std::make_shared<const PipelineSchedule>(schedule_of(plan, PipelineCosts{}));
   });
 }

@@ -173,15 +173,15 @@ class LimitFinder {
 }  // namespace
 
 double rotation_limit(const FinishedRun& run) {
-  const ParallelPlan& plan = run.experiment.plan;
+  const ContextMode mode = run.experiment.plan.tensor.cp_mode;
   const ModelSpec& model = run.experiment.model;
   const Communicator* const communicator = find_communicator(run.graph, Axis::kContext);
   const bool has_attention = model.kind != ModelKind::kMlpStack && model.attention.heads > 0;
-  if (communicator == nullptr || !has_attention || plan.tensor.cp_mode == ContextMode::kAllGather ||
-      plan.tensor.cp_mode == ContextMode::kUlysses) {
+  if (communicator == nullptr || !has_attention || mode == ContextMode::kAllGather ||
+      mode == ContextMode::kUlysses) {
     return 0;
   }
-  const bool unbalanced = model.attention.causal && plan.tensor.cp_mode == ContextMode::kRing;
+  const bool unbalanced = model.attention.causal && mode == ContextMode::kRing;
   return value_of("E23", {{"C", run.metrics.peak_per_chip.value()},
                           {"W", group_bandwidth(run, *communicator)},
                           {"G", static_cast<double>(model.attention.heads) /

@@ -59,13 +59,12 @@ double weights_read(const ModelSpec& model, const ParallelPlan& plan) {
 }  // namespace
 
 ExplainedPart explain_generation(const FinishedRun& run, const std::vector<ExplainedRole>& roles) {
-  const ParallelPlan& plan = run.experiment.plan;
   const ModelSpec& model = run.experiment.model;
-  const auto requests = static_cast<double>(plan.batch.global_batch);
+  const auto requests = static_cast<double>(run.experiment.plan.batch.global_batch);
   const auto chips = static_cast<double>(run.metrics.chips);
   const double cache = static_cast<double>(run.metrics.pass->cache.value());
   const double bandwidth = run.cluster.chip.memory_bandwidth.value();
-  const double weights = weights_read(model, plan);
+  const double weights = weights_read(model, run.experiment.plan);
   const double predicted =
       value_of("I1", {{"B", requests},
                       {"kv", cache / requests},

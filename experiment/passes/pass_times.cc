@@ -7,6 +7,7 @@
 
 #include "experiment/pass_dispatch.h"
 #include "schedules/lowering/stages/lowered_model.h"
+#include "schedules/plan/pass_exchange.h"
 
 namespace stepsim {
 namespace {
@@ -65,7 +66,7 @@ bool PassTimes::is_sum(const RequestBatch& batch) {
   const HostLaunches& launches = experiment_.plan.launches;
   if (mesh.splits_ffn()) return false;
   if (mesh.cp > 1 && experiment_.plan.tensor.cp_mode != ContextMode::kAllGather) return false;
-  if (mesh.tp > 1 || mesh.ep == 1) return !launches.delay_ops();
+  if (!sends_in_pass(mesh)) return !launches.delay_ops();
   if (!launches.host_launch_cost && !cluster_.library.host_launch) return true;
   experiment_.plan.pass.own_requests = batch;
   return !plan_of_pass(experiment_.plan, cluster_.library, cluster_.places).launches.delay_ops();

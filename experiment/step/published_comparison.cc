@@ -5,9 +5,9 @@ namespace {
 
 double flops_per_chip(const Experiment& experiment, const StepMetrics& metrics,
                       AttentionFlops convention) {
-  const ParallelPlan& plan = experiment.plan;
-  const double flops = model_flops(experiment.model, plan.batch.global_batch, plan.batch.sequence,
-                                   convention, plan.batch.document_length);
+  const BatchShape& batch = experiment.plan.batch;
+  const double flops = model_flops(experiment.model, batch.global_batch, batch.sequence, convention,
+                                   batch.document_length);
   return flops / to_seconds(metrics.step_time) / static_cast<double>(metrics.chips);
 }
 

@@ -52,6 +52,7 @@ class CoreSettings {
     types();
     kernels();
     optimizer();
+    write("reasons");
   }
 
  private:
@@ -77,7 +78,6 @@ class CoreSettings {
     made_.set("tokenizer_type", "NullTokenizer");
     made_.set("vocab_size", model_.embedding.vocabulary - 1);
     made_.set("make_vocab_size_divisible_by", unit);
-    made_.explain("model.vocabulary", "Megatron pads it to a multiple of tp");
   }
 
   void attention() {
@@ -116,13 +116,8 @@ class CoreSettings {
   void blocks() {
     made_.set("swiglu", model_.mlp.gated);
     made_.set("add_bias_linear", model_.mlp.bias && model_.attention.bias);
-    made_.explain("model.attention_bias", "--add-bias-linear is for attention and MLP together");
-    made_.explain("model.mlp_bias", "--add-bias-linear is for attention and MLP together");
     write("norm");
     write("untied");
-    for (const char* const field : {"model.mixer_pattern", "model.state.kind"}) {
-      made_.explain(field, "layers of this export have attention, to all tokens or to a window");
-    }
   }
 
   void experts() {
@@ -140,7 +135,6 @@ class CoreSettings {
     if (plan_.pieces.overlap_shared_experts && experts.shared_intermediate > 0) {
       made_.set("moe_shared_expert_overlap", true);
     }
-    made_.explain("plan.node_limit", "Megatron limits groups of experts, which need not be nodes");
   }
 
   void axes() {
@@ -154,8 +148,6 @@ class CoreSettings {
       made_.set("expert_model_parallel_size", mesh.ep);
       made_.set("expert_tensor_parallel_size", mesh.etp);
     }
-    made_.explain("plan.order", "Megatron has tp-cp-dp-pp and tp-cp-pp-dp");
-    made_.explain("plan.map", "ranks lie on the chips in order");
     made_.set("sequence_parallel", mesh.tp > 1 && plan_.tensor.sequence_parallel);
     if (mesh.cp == 1) return;
     write("context");
@@ -189,7 +181,6 @@ class CoreSettings {
     if (chunks > 1 && pipeline.microbatch_group) {
       made_.set("microbatch_group_size_per_vp_stage", *pipeline.microbatch_group);
     }
-    made_.explain("plan.overlap_pipeline", "Megatron waits for messages only between chunks");
   }
 
   // "Et*3|tt|t,m|L": E the embedding, t a layer, m a module of prediction, L the loss.
@@ -219,9 +210,6 @@ class CoreSettings {
     }
     made_.set("overlap_grad_reduce", plan_.overlap.gradients);
     made_.set("overlap_param_gather", plan_.overlap.parameters);
-    for (const char* const key : {"plan.overlap_gradients", "plan.overlap_parameters"}) {
-      made_.explain(key, "follows from how state is divided");
-    }
     if (plan_.messages.gradient_bucket_parameters && state.zero < 3) {
       made_.set("ddp_bucket_size", *plan_.messages.gradient_bucket_parameters);
     }

@@ -32,6 +32,7 @@ class MaxtextSettings {
     recompute();
     types();
     rest();
+    write("reasons");
   }
 
  private:
@@ -69,9 +70,6 @@ class MaxtextSettings {
       write("heads");
     }
     if (model_.attention.qk_norm) made_.set("use_qk_norm", true);
-    for (const char* const field : {"model.window", "model.mixer_pattern"}) {
-      made_.explain(field, "layers of this export look at all tokens");
-    }
   }
 
   void experts() {
@@ -124,14 +122,6 @@ class MaxtextSettings {
     if (mesh.cp > 1 && plan_.tensor.cp_mode == ContextMode::kRing) {
       made_.refuse("plan.cp_mode", "is ring: MaxText's ring is zigzag_ring");
     }
-    made_.explain("plan.sequence_parallel", "MaxText's experts have it always");
-    made_.explain("plan.order", "XLA lays the mesh over the chips");
-    made_.explain("plan.map", "XLA lays the mesh over the chips");
-    made_.explain("plan.dispatch", "tokens travel in all-to-alls");
-    for (const char* const key : {"plan.overlap_gradients", "plan.overlap_parameters",
-                                  "plan.prefetch", "plan.reshard_after_forward"}) {
-      made_.explain(key, "XLA's scheduler decides");
-    }
   }
 
   // Micro-batches are turns of the pipeline, or steps whose gradients are added up.
@@ -182,7 +172,6 @@ class MaxtextSettings {
     }
     if (plan_.offload.activations) {
       made_.set("decoder_layer_input", "offload");
-      made_.explain("plan.offload_layers", "MaxText's policy is that of all blocks");
     }
   }
 

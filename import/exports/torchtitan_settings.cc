@@ -28,6 +28,7 @@ class TorchtitanSettings {
     recompute();
     types();
     kernels();
+    write("reasons");
   }
 
  private:
@@ -77,10 +78,6 @@ class TorchtitanSettings {
       made_.set("parallelism.enable_sequence_parallel", false);
     }
     if (mesh.cp > 1) rotation();
-    made_.explain("plan.order",
-                  "torchtitan numbers tensor ranks first, then context, data, stages");
-    made_.explain("plan.dispatch", "tokens travel in all-to-alls");
-    made_.explain("plan.prefetch", "FSDP gathers one layer ahead");
   }
 
   void sharding() {
@@ -186,7 +183,6 @@ class TorchtitanSettings {
     made_.set("activation_checkpoint.mode", "selective");
     made_.set("activation_checkpoint.selective_ac_option",
               std::to_string(std::max<std::int64_t>(2, of_stage / layers)));
-    made_.explain("plan.recompute_layers", "torchtitan takes every n-th layer");
   }
 
   void types() {

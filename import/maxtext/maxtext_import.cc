@@ -55,25 +55,10 @@ constexpr std::array kMeshAxes = {MeshAxis{"diloco", MeshUse::kDataUse},
                                   MeshAxis{"pipeline", MeshUse::kStageUse},
                                   MeshAxis{"expert", MeshUse::kExpertUse}};
 
-// Tensors of remat_policy custom.
-constexpr auto kTensors =
-    std::to_array<std::pair<std::string_view, std::string_view>>({{"query_proj", "qkv"},
-                                                                  {"key_proj", "qkv"},
-                                                                  {"value_proj", "qkv"},
-                                                                  {"qkv_proj", "qkv"},
-                                                                  {"kv_proj", "qkv"},
-                                                                  {"context", "attention"},
-                                                                  {"out_proj", "out"},
-                                                                  {"attention_out", "out"},
-                                                                  {"mlpwi", "up"},
-                                                                  {"mlpwi_0", "up"},
-                                                                  {"mlpwi_1", "up"},
-                                                                  {"moe_mlpwi_0", "up"},
-                                                                  {"moe_mlpwi_1", "up"},
-                                                                  {"mlpwo", "down"},
-                                                                  {"moe_mlpwo", "down"},
-                                                                  {"query_wa_proj", ""},
-                                                                  {"kv_wa_proj", ""}});
+// Tensors of remat_policy custom, and the result of plan.recompute_keep that each is a part of.
+const std::vector<TrainerKey>& remat_tensors() {
+  return keys_of_trainer("maxtext tensors").keys;
+}
 
 bool maxtext_changes_no_time(const Setting& setting) {
   const std::string value = in_small_letters(setting.shown());
@@ -90,6 +75,7 @@ class Maxtext {
 
   void read() {
     check_choices("maxtext", s_);
+    made_.leave_listed("maxtext");
     is_gpu_ = in_small_letters(s_.text("hardware").value_or("tpu")).starts_with("gpu");
     model();
     mesh();
@@ -421,7 +407,6 @@ class Maxtext {
     }
     if (cp_ > 1) read_fields("maxtext", "context", made_);
     s_.use("context_parallel_strategy");
-    made_.leave_if_true("shard_exp_on_fsdp", "experts are divided over ep");
   }
 
   // ---- the plan ----
@@ -457,7 +442,6 @@ class Maxtext {
       micro /= pieces;
     }
     made_.set("plan.microbatch", micro, "per_device_batch_size");
-    made_.leave_if_true("enable_rampup_batch_size", "the batch is that behind the ramp");
   }
 
   // Its pipeline runs all forwards, then all backwards, in repeats that go round.
@@ -470,8 +454,6 @@ class Maxtext {
     repeats = std::max<std::int64_t>(1, repeats);
     made_.set("plan.schedule", repeats > 1 ? "breadth_first" : "gpipe", "ici_pipeline_parallelism");
     if (repeats > 1) made_.set("plan.chunks", repeats, "num_pipeline_repeats");
-    made_.leave_if_true("pipeline_delay_activation_forwarding", "stages do not wait one more turn");
-    made_.leave_if_true("pipeline_fsdp_ag_once", "plan.reshard_after_forward=false says it");
   }
 
   void sharding() {
@@ -519,14 +501,14 @@ class Maxtext {
   }
 
   void uses_tensors() {
-    for (const auto& [name, result] : kTensors) s_.use(name);
+    for (const TrainerKey& tensor : remat_tensors()) s_.use(tensor.name);
     s_.use("decoder_layer_input");
   }
 
   void custom() {
     std::string kept;
     bool offloads = false;
-    for (const auto& [name, result] : kTensors) {
+    for (const auto& [name, result, values] : remat_tensors()) {
       const std::string where = in_small_letters(s_.text(name).value_or("remat"));
       const std::vector<std::string> places = {"remat", "none", "device", "offload"};
       if (std::ranges::find(places, where) == places.end()) {
@@ -589,11 +571,6 @@ class Maxtext {
     if (s_.is_true("optimizer_memory_host_offload")) {
       made_.set("plan.offload_optimizer", true, "optimizer_memory_host_offload");
     }
-    made_.leave_if_true("use_batch_split_schedule", "batches are not split");
-    made_.leave_if_true("use_ring_of_experts", "tokens travel in all-to-alls");
-    made_.leave_unless("num_vocab_tiling", "1", "the loss is computed at once");
-    made_.leave_unless("te_comm_gemm_overlap", "disabled", "software.tensor_chunks says it");
-    made_.leave_if_true("optimize_mesh_for_tpu_v6e", "the mesh is laid over the chips in order");
   }
 
   void place() {
@@ -660,7 +637,7 @@ bool is_script(const std::string& path, const std::string& text) {
 
 std::vector<std::string> maxtext_tensors(std::string_view result) {
   std::vector<std::string> names;
-  for (const auto& [name, kept] : kTensors) {
+  for (const auto& [name, kept, values] : remat_tensors()) {
     if (kept == result) names.emplace_back(name);
   }
   return names;

@@ -26,6 +26,7 @@ class CorePlan {
 
   void read() {
     check_choices("megatron", s_);
+    made_.leave_listed("megatron");
     axes();
     ranks();
     read_core_model(options_, std::max<std::int64_t>(1, tp_), made_);
@@ -313,8 +314,6 @@ class CorePlan {
     if (gathers && (zero_ == 1 || zero_ == 2)) {
       made_.set("plan.overlap_parameters", true, "overlap_param_gather");
     }
-    made_.leave_if_true("overlap_param_gather_with_optimizer_step",
-                        "parameters are gathered beside the next forward");
     for (const char* const key : {"ddp_bucket_size", "bucket_size"}) {
       if (const auto bucket = s_.integer(key); bucket && *bucket > 0 && zero_ < 3) {
         made_.set("software.gradient_bucket_parameters", *bucket, key);
@@ -334,8 +333,6 @@ class CorePlan {
     const auto layers = either("recompute_num_layers", "activations_checkpoint_num_layers");
     const auto modules = s_.words("recompute_modules");
     const bool moe = s_.is_true("moe_layer_recompute");
-    made_.leave_if_true("distribute_saved_activations",
-                        "each tensor rank keeps the inputs of its blocks whole");
     if (kind == "full") {
       made_.set("plan.recompute", "full", "recompute_granularity");
       if (method == "block" && layers && *layers > 0) {
@@ -490,10 +487,6 @@ class CorePlan {
       made_.leave("overlap_moe_expert_parallel_comm", "of no effect with ep 1 or FSDP here");
     }
     s_.use("moe_flex_dispatcher_backend");
-    made_.leave_if_true("delay_wgrad_compute", "weight gradients are computed with the others");
-    made_.leave_unless("moe_router_group_topk", "none",
-                       "plan.node_limit says it, where groups of experts are nodes");
-    made_.leave_unless("moe_router_topk_limited_devices", "none", "tokens go to any rank");
     if (is_moe && tp_ > 1) made_.set("plan.sequence_parallel", true, "sequence_parallel");
   }
 
@@ -554,16 +547,6 @@ class CorePlan {
           "linear_value_head_dim", "linear_num_key_heads", "linear_num_value_heads"}) {
       s_.use(key);  // of one context rank, or of a variant of attention that is listed
     }
-    made_.leave_unless("hierarchical_context_parallel_sizes", "none", "one ring of context ranks");
-    made_.leave_if_true("fine_grained_activation_offloading", "activations stay on the chip");
-    made_.leave_if_true("activation_func_fp8_input_store",
-                        "software.activation_input_dtype=fp8 says it for MLPs without experts");
-    made_.leave_if_true("defer_embedding_wgrad_compute", "the embedding's gradients come first");
-    made_.leave_if_true("ddp_num_buckets",
-                        "buckets have a size, software.gradient_bucket_parameters");
-    made_.leave_if_true("overlap_p2p_comm_warmup_flush", "stages send as soon as they can");
-    made_.leave_if_true("num_layers_at_start_in_bf16", "all layers compute in one type");
-    made_.leave_if_true("num_layers_at_end_in_bf16", "all layers compute in one type");
   }
 
   void context() {

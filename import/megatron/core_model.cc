@@ -6,6 +6,7 @@
 
 #include "import/megatron/core_experiment.h"
 #include "import/trainer/trainer_fields.h"
+#include "proto/catalog/trainer_names.h"
 #include "sim/base/field_text.h"
 #include "sim/base/small_letters.h"
 
@@ -14,21 +15,6 @@ namespace {
 
 constexpr std::int64_t kUsualPadding = 128;  // make_vocab_size_divisible_by
 constexpr std::int64_t kMostVocabulary = 100'000'000;
-
-// Tokenizers whose size is known. A part of the tokenizer's type, model or file.
-struct TokenizerSize {
-  std::string_view part;  // in small letters
-  std::int64_t size;
-};
-constexpr std::array kTokenizers = {
-    TokenizerSize{"gpt2", 50'257},          TokenizerSize{"llama2tokenizer", 32'000},
-    TokenizerSize{"llama-2", 32'000},       TokenizerSize{"llama-3", 128'256},
-    TokenizerSize{"llama-4", 202'048},      TokenizerSize{"mixtral-8x7b", 32'000},
-    TokenizerSize{"mixtral-8x22b", 32'768}, TokenizerSize{"mistral-7b-v0.1", 32'000},
-    TokenizerSize{"deepseek-v3", 129'280},  TokenizerSize{"deepseek-r1", 129'280},
-    TokenizerSize{"deepseek-v2", 102'400},  TokenizerSize{"qwen2.5", 151'936},
-    TokenizerSize{"qwen3", 151'936},        TokenizerSize{"gpt-oss", 201'088},
-    TokenizerSize{"kimi-k2", 163'840}};
 
 class CoreModel {
  public:
@@ -97,13 +83,15 @@ class CoreModel {
       if (const auto text = s_.text(key)) words += " " + in_small_letters(*text);
     }
     constexpr std::int64_t kGpt2 = 50'257;
-    for (const TokenizerSize& known : kTokenizers) {
-      if (words.find(known.part) == std::string::npos) continue;
+    // Each by a part of the tokenizer's type, model or file.
+    for (const std::string& part : models_of_trainer("tokenizer")) {
+      if (words.find(part) == std::string::npos) continue;
+      const std::string& size = find_trainer_model("tokenizer", part)->fields;
       made_.assume(
           fmt::format("vocabulary of {} words, as {} has, before it is padded; "
                       "--set model.vocabulary=N gives another",
-                      known.size, known.part));
-      return known.size;
+                      size, part));
+      return number_in<std::int64_t>(size).value_or(kGpt2);
     }
     made_.assume(
         fmt::format("vocabulary of {} words, that of GPT-2, before it is padded: the "
@@ -347,8 +335,6 @@ class CoreModel {
       made_.set("model.prediction_modules", std::int64_t{0});
       made_.assume("no modules of multi-token prediction: mtp_num_layers is not there");
     }
-    made_.leave_if_true("mtp_use_repeated_layer", "each module has its own layer here");
-    made_.leave_if_true("qk_l2_norm", "not counted");
     s_.use("mtp_loss_scaling_factor");
   }
 

@@ -26,6 +26,7 @@ class Torchtitan {
 
   void read() {
     check_choices("torchtitan", s_);
+    made_.leave_listed("torchtitan");
     model();
     made_.set("software.catalog", "torchtitan");
     degrees();
@@ -385,10 +386,6 @@ class Torchtitan {
       made_.leave("training.enable_cpu_offload", "weights stay on the chip");
     }
     s_.use("optimizer.name");
-    made_.leave_if_true("optimizer.early_step_in_backward", "the optimizer comes last");
-    made_.leave_if_true("fault_tolerance.enable", "replicas do not change");
-    made_.leave_if_true("parallelism.disable_loss_parallel", "the loss is divided over tp");
-    made_.leave_if_true("parallelism.enable_fsdp_symm_mem", "FSDP copies through its buffers");
     for (const char* const key :
          {"parallelism.pipeline_parallel_schedule", "parallelism.fsdp_reshard_after_forward",
           "parallelism.context_parallel_rotate_method", "parallelism.enable_async_tensor_parallel",

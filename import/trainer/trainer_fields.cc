@@ -84,8 +84,9 @@ ExperimentValues values_of(const Experiment& experiment) {
 void write_fields(std::string_view software, std::string_view group, const ExperimentValues& values,
                   ExportedSettings& made) {
   for (const TrainerField& field : fields_of_trainer(software, group)) {
+    if (field.key.empty()) made.explain(field.path, field.why);
     const auto value = values.find(field.path);
-    if (value == values.end() || is_omitted(field, value->second)) continue;
+    if (field.key.empty() || value == values.end() || is_omitted(field, value->second)) continue;
     if (std::optional<Json> word = written(field, value->second)) made.set(field.key, *word);
   }
 }

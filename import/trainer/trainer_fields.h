@@ -29,7 +29,8 @@ void read_fields(std::string_view software, std::string_view group, TrainerExper
 using ExperimentValues = std::map<std::string, std::string, std::less<>>;
 ExperimentValues values_of(const Experiment& experiment);
 
-// Sets the key of each field whose value the software has a word for.
+// Sets the key of each field whose value the software has a word for. A row without a key is a
+// reason: why the field may read back as another value.
 void write_fields(std::string_view software, std::string_view group, const ExperimentValues& values,
                   ExportedSettings& made);
 

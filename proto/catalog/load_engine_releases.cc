@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kServer = "server";
 constexpr std::string_view kOffline = "offline";
+constexpr std::string_view kDefaultEngine = "vllm";
 
 std::optional<Bytes> size_of(const std::string& text, const std::string& where,
                              ProblemList& problems) {
@@ -75,6 +76,18 @@ class KeyList {
       entries_.emplace_back(assignment);
     }
   }
+  // Gives each rank its part of these keys, whose values hold where the list has none.
+  void divide(std::string_view text, std::int64_t ranks) {
+    for (const std::string_view assignment : split_text(text, ',')) {
+      const auto same = std::ranges::find_if(entries_, [assignment](const std::string& entry) {
+        return is_same_key(key_of(entry), key_of(assignment));
+      });
+      const std::string_view whole = same == entries_.end() ? assignment : std::string_view(*same);
+      const std::string key(key_of(assignment));
+      const auto value = number_in<std::int64_t>(whole.substr(key.size() + 1)).value_or(1);
+      add(fmt::format("{}={}", key, std::max<std::int64_t>(value / ranks, 1)));
+    }
+  }
   std::string behind(std::string text) const {
     for (const std::string& entry : entries_) text += "," + entry;
     return text;
@@ -93,6 +106,35 @@ std::string fraction_key(const EngineDefaults& defaults, const EngineSetting& se
   return fmt::format("kv-fraction={:.3f}", std::max(share, 0.001));
 }
 
+void add_keys_of_ranks(const EngineRelease& release, const EngineSetting& setting, KeyList& keys) {
+  if (!setting.divides_attention_by_request()) return;
+  if (!release.shared_by_ranks.empty()) keys.divide(release.shared_by_ranks, setting.dp);
+  keys.add(release.keys_of_ranks);
+}
+
+// Returns the text of an engine without a release with what holds for all: `keys` alone are those
+// of the engine that runs where none is named.
+std::string with_memory(std::string_view text, const EngineSetting& setting) {
+  const std::string_view first = text.substr(0, text.find_first_of(",:"));
+  const bool is_named = first.find('=') == std::string_view::npos;
+  const std::string engine(is_named ? first : kDefaultEngine);
+  const std::string_view own =
+      is_named ? text.substr(std::min(first.size() + 1, text.size())) : text;
+  const std::vector<EngineRelease> releases = load_engine_releases();
+  const auto last = std::find_if(releases.rbegin(), releases.rend(),
+                                 [&engine](const auto& one) { return one.engine == engine; });
+  if (last == releases.rend()) return std::string(text);
+  KeyList keys;
+  keys.add(last->memory);
+  const auto defaults = std::ranges::find_if(last->defaults, [&](const EngineDefaults& candidate) {
+    return fits(candidate, kServer, setting);
+  });
+  if (defaults != last->defaults.end()) keys.add(fraction_key(*defaults, setting));
+  add_keys_of_ranks(*last, setting, keys);
+  keys.add(own);
+  return keys.behind(engine);
+}
+
 }  // namespace
 
 std::vector<EngineRelease> load_engine_releases() {
@@ -102,6 +144,9 @@ std::vector<EngineRelease> load_engine_releases() {
   for (const file::EngineRelease& message : table.release()) {
     EngineRelease& release = releases.emplace_back(
         EngineRelease{.name = message.name(), .engine = message.engine(), .keys = message.keys()});
+    release.memory = message.memory();
+    release.shared_by_ranks = message.shared_by_ranks();
+    release.keys_of_ranks = message.keys_of_ranks();
     const std::string where = release.engine + "@" + release.name;
     for (const file::EngineDefaults& defaults : message.defaults()) {
       release.defaults.push_back(defaults_of(defaults, where, problems));
@@ -111,11 +156,29 @@ std::vector<EngineRelease> load_engine_releases() {
   return releases;
 }
 
+EngineSetting setting_of(std::string_view plan, std::string chip, Bytes memory) {
+  static constexpr std::int64_t kMostRanks = 1 << 20;
+  const auto ranks = [plan](std::string_view key) {
+    for (const std::string_view entry : split_text(plan, ',')) {
+      if (key_of(entry) != key || key.size() == entry.size()) continue;
+      const auto value = number_in<std::int64_t>(entry.substr(key.size() + 1));
+      return std::clamp<std::int64_t>(value.value_or(1), 1, kMostRanks);
+    }
+    return std::int64_t{1};
+  };
+  return {.chip = std::move(chip),
+          .memory = memory,
+          .tp = ranks("tp"),
+          .pp = ranks("pp"),
+          .dp = ranks("dp"),
+          .ep = ranks("ep")};
+}
+
 std::string with_release(std::string_view text, const std::string& option,
                          const EngineSetting& setting, std::vector<Problem>& problems) {
   const std::string_view name = text.substr(0, text.find_first_of(",:"));
   const std::size_t at = name.find('@');
-  if (at == std::string_view::npos || name.find('=') < at) return std::string(text);
+  if (at == std::string_view::npos || name.find('=') < at) return with_memory(text, setting);
   const std::string engine(name.substr(0, at));
   const std::string_view asked = name.substr(at + 1);
   const std::string version(asked.substr(0, asked.find('/')));
@@ -139,6 +202,8 @@ std::string with_release(std::string_view text, const std::string& option,
       keys.add(defaults->keys);
       keys.add(fraction_key(*defaults, setting));
     }
+    keys.add(release.memory);
+    add_keys_of_ranks(release, setting, keys);
     keys.add(own);
     return keys.behind(engine);
   }

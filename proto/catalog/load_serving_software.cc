@@ -4,12 +4,15 @@
 #include "proto/catalog/catalog_message.h"
 #include "proto/catalog/serving_software.h"
 #include "proto/software.pb.h"
+#include "sim/base/field_text.h"
 #include "sim/fields/quantity_field.h"
 
 namespace stepsim {
 namespace {
 
-ServingSoftware software_of(const file::ServingSoftware& message, ProblemList& problems) {
+constexpr std::string_view kNoSoftware = "none";
+
+ServingSoftware read_software(const file::ServingSoftware& message, ProblemList& problems) {
   ServingSoftware software{
       .names = {message.name().begin(), message.name().end()},
       .engine = message.engine(),
@@ -42,7 +45,7 @@ std::vector<ServingSoftware> load_serving_software() {
   std::vector<ServingSoftware> all;
   const auto table = catalog_table<file::EngineReleaseTable>("engines", problems);
   for (const file::ServingSoftware& message : table.software()) {
-    all.push_back(software_of(message, problems));
+    all.push_back(read_software(message, problems));
   }
   throw_if_any(problems.all());
   return all;
@@ -61,6 +64,19 @@ std::vector<std::string> serving_software_names() {
     names.push_back(software.names.front());
   }
   return names;
+}
+
+std::optional<ServingSoftware> software_of(std::string_view name, std::string_view engine) {
+  if (name == kNoSoftware) return std::nullopt;
+  return find_serving_software(name.empty() ? engine : name);
+}
+
+void check_software_name(std::string_view name, std::vector<Problem>& problems) {
+  if (name.empty() || name == kNoSoftware || find_serving_software(name)) return;
+  std::vector<std::string> names = serving_software_names();
+  names.emplace_back(kNoSoftware);
+  problems.push_back({"--software", "must be " + either_of(names) + ", is \"" +
+                                        shortened(std::string(name)) + "\""});
 }
 
 void prefer_kernels_of(const ServingSoftware& software, ServingKernels& kernels) {

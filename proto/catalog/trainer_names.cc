@@ -50,7 +50,8 @@ TrainerKeys trainer_keys(const file::TrainerKeys& of_file) {
 
 TrainerChoice trainer_choice(const file::TrainerChoice& choice) {
   const std::vector<std::string_view> words = words_of(choice.accepts());
-  return {choice.reader(), choice.key(), {words.begin(), words.end()}, choice.why()};
+  return {
+      choice.reader(), choice.key(), {words.begin(), words.end()}, choice.why(), choice.notes()};
 }
 
 TrainerTables load_trainer_names() {
@@ -81,7 +82,7 @@ TrainerTables load_trainer_names() {
     made = {group.software(), group.group(), {}};
     for (const file::TrainerField& field : group.field()) {
       made.fields.push_back({field.key(), field.path(), field.kind(), pairs_in(field.values()),
-                             field.absent(), field.omit()});
+                             field.absent(), field.omit(), field.why()});
     }
   }
   throw_if_any(problems.all());

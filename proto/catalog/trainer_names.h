@@ -69,6 +69,7 @@ struct TrainerChoice {
   std::string key;
   std::vector<std::string> accepts;  // in small letters
   std::string why;
+  bool notes = false;  // other values are notes, no problems
 };
 const std::vector<TrainerChoice>& trainer_choices();
 
@@ -89,6 +90,7 @@ struct TrainerField {
   std::vector<std::pair<std::string, std::string>> values;  // of the key, and here
   std::string absent;  // what it is where no file has the key; "": not said
   std::string omit;    // what is not said
+  std::string why;     // without a key: why the field may read back as another value
 };
 // Throws ConfigError if the tables have no such group.
 const std::vector<TrainerField>& fields_of_trainer(std::string_view software,

@@ -1,6 +1,6 @@
 // read_case_elements() walks through a network case (network_case.h) without storing it. It passes
-// on each element of the lists "links", "flows" and "expect", and each plain value beside them, and
-// skips the rest.
+// on each element of the lists "links", "flows" and "expect", each plain value beside them, and the
+// objects "transport" and "switches", and skips the rest.
 
 #pragma once
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "schedules/plan/pass_exchange.h"
 #include "schedules/plan/plan_schedule.h"
 
 namespace stepsim {
@@ -81,10 +82,13 @@ void check_unsupported(const ParallelPlan& plan, const ModelSpec& model, Rules& 
 
 void check_experts_of_group(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   if (model.experts.routed == 0 || plan.mesh.tp <= 1 || plan.mesh.splits_ffn()) return;
-  rules.require(plan.mesh.ep * plan.mesh.etp == plan.mesh.tp, "ep",
+  const std::int64_t parts = plan.mesh.ep * plan.mesh.etp;
+  const std::int64_t all = plan.mesh.tp * plan.mesh.dp;
+  rules.require(parts == plan.mesh.tp || (parts > plan.mesh.tp && all % parts == 0), "ep",
                 "x etp is " + std::to_string(plan.mesh.ep) + " x " + std::to_string(plan.mesh.etp) +
-                    ", but with tensor ranks the experts are divided over them: ep x etp = tp = " +
-                    std::to_string(plan.mesh.tp) + ", or tp = 1 and ep over dp");
+                    ", but experts are divided over a tensor group or several: ep x etp = tp = " +
+                    std::to_string(plan.mesh.tp) +
+                    ", or a multiple that divides tp x dp = " + std::to_string(all));
 }
 
 bool has(const ModelSpec& model, Mixer mixer) {
@@ -227,6 +231,8 @@ void complete_inference(const ModelSpec& model, ParallelPlan& plan) {
     plan.batch.microbatch_size = plan.batch.global_batch / plan.mesh.dp;
   }
   const bool has_experts = model.experts.routed > 0;
+  // Each tensor rank sends its own part of the tokens.
+  if (has_experts && spans_groups(plan.mesh)) plan.tensor.sequence_parallel = true;
   if (plan.mesh.splits_ffn()) {
     if (!has_experts || plan.mesh.ep != 1 || plan.mesh.etp != 1) return;
     const std::int64_t groups = std::gcd(plan.mesh.expert_chips, model.experts.routed);

@@ -16,7 +16,10 @@ inline constexpr std::size_t kValuesOf<Drafter> = kDrafters;
 namespace {
 
 constexpr std::string_view kKeysOfAllEngines[] = {
-    "sequences", "max_length", "host_time", "front_time", "block", "kv_blocks", "kv_fraction"};
+    "sequences",    "max_length",  "host_time",      "front_time",     "block",
+    "kv_blocks",    "kv_fraction", "unseen_memory",  "context_memory", "collective_memory",
+    "graph_memory", "logit_bytes", "picture_tokens", "profiles",       "hybrid_cache",
+    "window_share", "state_share", "state_slots"};
 
 using Options = EngineOptions;
 
@@ -25,6 +28,7 @@ constexpr double kMostBlocks = 1 << 27;
 constexpr double kMostDrafts = 1024;
 constexpr double kMostHostSeconds = 1000;
 constexpr double kMostHostBytes = 1e15;
+constexpr double kMostStateShare = 1000;
 static_assert(kMostBlocks * kMostBlockTokens < 0x1p63, "tokens of a cache");
 static_assert(kMostBlocks < 0x1p31, "KvPool numbers blocks in 31 bits");
 static_assert(kMostDrafts * kMostHostSeconds * 1e12 < 0x1p63, "picoseconds of a step's drafts");
@@ -111,6 +115,47 @@ void add_cache_fields(FieldTable<Options>& table) {
                    .unset = "none"});
 }
 
+void add_memory_fields(FieldTable<Options>& table) {
+  using Memory = EngineMemory;
+  constexpr auto kMemory = &Options::memory;
+  constexpr double kMostBytes = 1e13;
+  const Limits bytes = Limits::between(0, kMostBytes);
+  table.theme("Memory that the cache does not get");
+  table.add_inner("unseen_memory", kMemory, &Memory::unseen_memory, bytes,
+                  {.help = "What the driver keeps of a chip's memory: kv_fraction is of the rest.",
+                   .advice = "This and the next keys act with --model; releases have them."});
+  table.add_inner("context_memory", kMemory, &Memory::context_memory, bytes,
+                  {.help = "What the engine counts for its context and libraries.",
+                   .unset = "the chip's fixed_memory"});
+  table.add_inner("collective_memory", kMemory, &Memory::collective_memory, bytes,
+                  {.help = "The same for collectives of replicas of several chips, where their "
+                           "switch adds (NVLS)."});
+  table.add_inner("graph_memory", kMemory, &Memory::graph_memory, bytes,
+                  {.help = "What the engine leaves for CUDA graphs."});
+  table.add_inner("logit_bytes", kMemory, &Memory::logit_bytes, Limits::between(0, 1000),
+                  {.help = "Bytes that the profile run's sampler takes for each of `sequences` "
+                           "requests and each word of the vocabulary. The larger of this and the "
+                           "largest pass counts."});
+  table.add_inner("picture_tokens", kMemory, &Memory::picture_tokens,
+                  Limits::between(0, kMostRequestTokens),
+                  {.help = "Tokens of pictures that the profile run encodes, of models that see."});
+  table.add_inner("profiles", kMemory, &Memory::profiles,
+                  {.help = "The engine runs the largest pass and leaves what that takes. Without "
+                           "it context and collectives are no part of what kv_fraction shares, "
+                           "and passes have what it leaves."});
+  table.add_inner("hybrid_cache", kMemory, &Memory::hybrid_cache,
+                  {.help = "Layers with a window keep its tokens only. Without it they keep all."});
+  table.add_inner("window_share", kMemory, &Memory::window_share, Limits::between(0, 1),
+                  {.help = "Tokens in the pool of layers with a window, to those in the pool of "
+                           "others; 0: one pool for all (swa_full_tokens_ratio)."});
+  table.add_inner("state_share", kMemory, &Memory::state_share, Limits::between(0, kMostStateShare),
+                  {.help = "Memory for recurrent states, to that of keys and values; 0: one pool "
+                           "for all (mamba_full_memory_ratio)."});
+  table.add_inner("state_slots", kMemory, &Memory::state_slots, Limits::between(1, 1024),
+                  {.help = "States in that pool for each request that may run; without "
+                           "prefix_cache 1."});
+}
+
 void add_speculation_fields(FieldTable<Options>& table) {
   table.theme("Speculation");
   table.add_inner("drafts", &Options::speculation, &Speculation::drafts,
@@ -140,6 +185,7 @@ const FieldTable<EngineOptions>& engine_fields() {
     add_step_fields(table);
     add_host_fields(table);
     add_cache_fields(table);
+    add_memory_fields(table);
     add_speculation_fields(table);
     for (const EngineRow& row : engine_table()) {
       if (row.add_own_fields == nullptr) continue;

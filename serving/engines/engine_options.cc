@@ -22,6 +22,7 @@ EngineOptions of_ranks(const EngineOptions& one, std::int64_t ranks) {
   Batching& batching = all.batching;
   const std::int64_t most = batching.long_prefill_threshold.value_or(batching.budget);
   if (batching.chunked_prefill) batching.long_prefill_threshold = std::min(most, batching.budget);
+  batching.ranks *= ranks;
   batching.budget *= ranks;
   batching.sequences *= ranks;
   const auto multiply = [ranks](auto& own) {

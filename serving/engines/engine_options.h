@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "serving/engines/engine_list.h"
+#include "serving/kv/cache_shape.h"
 #include "sim/base/units.h"
 
 namespace stepsim {
@@ -37,6 +38,10 @@ struct Batching {
   std::optional<std::int64_t> long_prefill_threshold{};  // of a request in a step
   std::optional<std::int64_t> max_length{};              // of a sequence, prompt and answer
   QueuePolicy policy = QueuePolicy::kArrival;
+  std::int64_t ranks = 1;  // data-parallel ones, whose sums the numbers above are; no key
+
+  // Tokens of a step that one rank computes, and so of one prompt at most.
+  std::int64_t budget_of_rank() const { return budget / ranks; }
 };
 
 // HostTimes say what the host does between steps.
@@ -55,6 +60,24 @@ struct CacheOptions {
   double watermark = 0;
   std::int64_t host_blocks = 0;  // of a replica, in the host's memory
   Bytes host_memory{};           // the same as a size, where a model says what a block takes
+  CacheShape shape{};            // what a model's requests take of blocks; no key
+  double shown_share = 1;        // of the blocks, those that engines count (EngineState); no key
+};
+
+// EngineMemory says what an engine leaves of a chip's memory for its cache, beside weights, and how
+// it divides that. serving/passes/kv_room.h has the sum. Releases have the values of engines.
+struct EngineMemory {
+  Bytes unseen_memory{};                  // kept by the driver
+  std::optional<Bytes> context_memory{};  // context and libraries; unset: the chip's fixed_memory
+  Bytes collective_memory{};              // of replicas of several chips whose switch adds
+  Bytes graph_memory{};
+  double logit_bytes = 0;           // of the sampler, for each request and word of the vocabulary
+  std::int64_t picture_tokens = 0;  // that the profile run encodes
+  bool profiles = true;             // the largest pass is run, and what it takes is left out
+  bool hybrid_cache = true;         // windows keep their tokens only
+  double window_share = 0;          // of the tokens of other layers; 0: one pool for all
+  double state_share = 0;           // states to the rest of the cache; 0: one pool for all
+  std::int64_t state_slots = 1;     // of a request, where states have a pool of their own
 };
 
 struct Speculation {
@@ -70,6 +93,7 @@ struct EngineOptions {
   HostTimes host{};
   CacheOptions cache{};
   Speculation speculation{};
+  EngineMemory memory{};
   OwnOptions own{};
 };
 

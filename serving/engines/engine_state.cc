@@ -11,7 +11,7 @@ EngineState::EngineState(const EngineOptions& options, std::int64_t kv_blocks,
     : options_(options),
       sequences_(sequences),
       kv_(kv_blocks, static_cast<std::int32_t>(options.cache.block), options.cache.prefix_cache,
-          options.cache.host_blocks),
+          options.cache.host_blocks, options.cache.shape),
       waiting_(options.batching.policy == QueuePolicy::kPriority) {}
 
 // ---- forming a step ----
@@ -47,9 +47,8 @@ bool EngineState::grow(RequestId request, std::int64_t tokens) {
   std::int64_t held = sequence.computed + tokens + (looks_ahead ? options_.speculation.drafts : 0);
   if (options_.batching.max_length) held = std::min(held, *options_.batching.max_length);
   if (held <= std::int64_t{sequence.holding.blocks} * kv_.block_tokens()) return true;
-  const std::int64_t needed = kv_.blocks_of(held) - sequence.holding.blocks;
-  if (needed > kv_.free()) return false;
-  kv_.take(sequence.holding, needed);
+  if (kv_.lacks(sequence.holding, held) > kv_.free()) return false;
+  kv_.take(sequence.holding, kv_.blocks_of(held) - sequence.holding.blocks);
   return true;
 }
 
@@ -107,7 +106,7 @@ KvPool::Hits EngineState::find_hits(RequestId request) const {
 }
 
 std::int64_t EngineState::blocks_wanted(std::int64_t tokens, const KvPool::Hits& hits) const {
-  return kv_.blocks_of(tokens) - hits.blocks + hits.of_them_free;
+  return kv_.whole_of(tokens) - hits.blocks + hits.of_them_free;
 }
 
 void EngineState::admit(std::size_t position, const KvPool::Hits& hits, std::int64_t tokens,
@@ -136,7 +135,7 @@ bool EngineState::fetch(std::size_t position, const KvPool::Hits& hits, std::int
   const RequestId request = waiting_.at(position);
   Sequence& sequence = sequences_[request];
   const std::int32_t found = hits.blocks + hits.behind;
-  const std::int64_t whole = std::max<std::int64_t>(kv_.blocks_of(holds), found);
+  const std::int64_t whole = std::max<std::int64_t>(kv_.whole_of(holds), found);
   const std::int64_t taken = whole - hits.blocks + hits.of_them_free - hits.behind_held;
   if (taken + promised_ > room) return false;
   waiting_.erase(position);
@@ -216,15 +215,13 @@ KvHolding EngineState::lend(RequestId request) {
 
 bool EngineState::receive(RequestId request, std::int64_t tokens) {
   Sequence& sequence = sequences_[request];
-  const std::int64_t needed = kv_.blocks_of(tokens);
   std::int64_t promised = 0;  // to admitted prefills
   for (const RequestId other : running_) {
     const Sequence& admitted = sequences_[other];
-    promised +=
-        std::max<std::int64_t>(kv_.blocks_of(admitted.known()) - admitted.holding.blocks, 0);
+    promised += kv_.lacks(admitted.holding, admitted.known());
   }
-  if (needed + promised > kv_.free()) return false;
-  kv_.take(sequence.holding, needed);
+  if (kv_.whole_of(tokens) + promised > kv_.free()) return false;
+  kv_.take(sequence.holding, kv_.blocks_of(tokens));
   sequence.order = arrivals_++;
   ++coming_;
   return true;
@@ -257,7 +254,10 @@ void EngineState::join_ready() {
 
 PromptIdentity EngineState::identity_of(RequestId request) const {
   const Sequence& sequence = sequences_[request];
-  return {.request = request, .prefix = sequence.prefix, .prefix_tokens = sequence.prefix_tokens};
+  return {.request = request,
+          .prefix = sequence.prefix,
+          .prefix_tokens = sequence.prefix_tokens,
+          .chain = sequence.chain};
 }
 
 WaitingQueue::Place EngineState::place_of(RequestId request) const {

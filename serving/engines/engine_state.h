@@ -34,6 +34,12 @@ class EngineState {
   Sequence& sequence(RequestId request) { return sequences_[request]; }
   const Sequence& sequence(RequestId request) const { return sequences_[request]; }
   const KvPool& kv() const { return kv_; }
+  // Returns blocks of the pool as engines count them: only those of tokens, of requests as long as
+  // can be.
+  std::int64_t shown_blocks(std::int64_t blocks) const {
+    const double share = options_.cache.shown_share;
+    return share == 1 ? blocks : static_cast<std::int64_t>(share * static_cast<double>(blocks));
+  }
   Batch& batch() { return batch_; }
 
   std::vector<RequestId>& running() { return running_; }  // in order of admission

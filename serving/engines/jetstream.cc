@@ -82,7 +82,7 @@ bool JetstreamEngine::prefill_next(EngineState& state) {
   const Sequence& sequence = state.sequence(state.waiting().front());
   const std::int64_t holds =
       options.batching.max_length.value_or(std::int64_t{sequence.prompt} + sequence.to_emit);
-  if (state.kv().blocks_of(holds) > state.kv().free()) return false;
+  if (state.kv().whole_of(holds) > state.kv().free()) return false;
   const std::int64_t tokens = sequence.known();
   state.admit(0, {}, tokens, holds);
   if (own_options<JetstreamOptions>(options).pads_prompts)

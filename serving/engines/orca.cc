@@ -39,7 +39,7 @@ void admit_with_reserve(EngineState& state) {
   while (!state.waiting().empty() && state.has_room()) {
     const Sequence& sequence = state.sequence(state.waiting().front());
     const std::int64_t holds = std::int64_t{sequence.prompt} + sequence.to_emit;
-    if (state.kv().blocks_of(holds) > state.kv().free()) return;
+    if (state.kv().whole_of(holds) > state.kv().free()) return;
     state.admit(0, {}, sequence.known(), holds);
   }
 }

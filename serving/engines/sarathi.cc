@@ -17,8 +17,9 @@ void admit_prompts(EngineState& state) {
   while (!state.waiting().empty() && state.budget() > 0 && state.has_room()) {
     const RequestId request = state.waiting().front();
     const std::int64_t known = state.sequence(request).known();
-    if (state.kv().blocks_of(known) + watermark_blocks(state) > state.kv().free()) return;
-    state.admit(0, {}, std::min(known, state.budget()), known);
+    if (state.kv().whole_of(known) + watermark_blocks(state) > state.kv().free()) return;
+    const std::int64_t most = std::min(state.budget(), state.options().batching.budget_of_rank());
+    state.admit(0, {}, std::min(known, most), known);
   }
 }
 

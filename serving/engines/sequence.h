@@ -25,6 +25,7 @@ struct Sequence {
   std::int32_t priority = 0;
   std::int32_t prefix_tokens = 0;
   PrefixId prefix{};
+  const PromptChain* chain = nullptr;
   std::uint32_t order = 0;  // of arrival at this replica
   bool is_running = false;
   std::int32_t fetched = 0;   // blocks that came from the host for the next admission

@@ -55,7 +55,7 @@ std::int64_t wanted_blocks(const EngineState& state) {
     const Sequence& sequence = state.sequence(request);
     if (!is_to_decode(sequence)) continue;
     const std::int64_t held = sequence.computed + decode_tokens(state, sequence);
-    blocks += std::max<std::int64_t>(state.kv().blocks_of(held) - sequence.holding.blocks, 0);
+    blocks += state.kv().lacks(sequence.holding, held);
   }
   return blocks;
 }
@@ -100,7 +100,8 @@ void SglangEngine::form_prefill(EngineState& state) {
     const RequestId request = state.running()[i];
     const Sequence& sequence = state.sequence(request);
     if (sequence.is_done() || EngineState::is_decoding(sequence)) continue;
-    const std::int64_t tokens = state.tokens_in_budget(sequence);
+    const std::int64_t tokens =
+        std::min({state.next_tokens(sequence), state.budget(), options_of(state).most_of_prompt()});
     if (tokens > 0 && state.grow(request, tokens)) state.schedule(request, tokens);
   }
   std::int64_t input_left = options_of(state).max_prefill;
@@ -130,7 +131,7 @@ bool SglangEngine::admit_next(EngineState& state, std::int64_t& input_left) {
   if (blocks > state.kv().free()) return false;
   const std::int64_t input = sequence.known() - computed;
   if (input > input_left && !state.batch().empty()) return false;
-  const std::int64_t tokens = std::min(input, state.budget());
+  const std::int64_t tokens = std::min({input, state.budget(), options_of(state).most_of_prompt()});
   input_left -= tokens;
   state.admit(position, hits, tokens, computed + tokens);
   return true;

@@ -17,11 +17,15 @@ struct SglangOptions {
   bool mixed_chunk = false;           // decodes go with the prefills
   double conservativeness = 1;
 
+  std::int64_t chunk_of_prompt = 0;  // a prompt's part of `chunk`, which is one rank's; 0: all
+
   // Each of so many data-parallel ranks has these for itself.
   void multiply(std::int64_t ranks) {
+    chunk_of_prompt = chunk;
     chunk *= ranks;
     max_prefill *= ranks;
   }
+  std::int64_t most_of_prompt() const { return chunk_of_prompt > 0 ? chunk_of_prompt : chunk; }
 };
 
 struct EngineRow;

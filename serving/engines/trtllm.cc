@@ -50,8 +50,9 @@ void TrtllmEngine::admit_waiting(EngineState& state) {
     }
     const std::int64_t computed = std::int64_t{hits.blocks} * state.kv().block_tokens();
     const std::int64_t whole = sequence.known() - computed;
-    if (!options.batching.chunked_prefill && whole > state.budget()) return;
-    const std::int64_t tokens = std::min(whole, state.budget());
+    const std::int64_t most = std::min(state.budget(), options.batching.budget_of_rank());
+    if (!options.batching.chunked_prefill && whole > most) return;
+    const std::int64_t tokens = std::min(whole, most);
     const std::int64_t holds = reserves ? answered : computed + tokens;
     if (state.blocks_wanted(holds, hits) > state.kv().free()) return;
     state.admit(0, hits, tokens, holds);

@@ -49,8 +49,9 @@ void VllmEngine::admit_waiting(EngineState& state) {
     const std::int64_t computed = std::int64_t{hits.blocks} * options.cache.block;
     std::int64_t tokens =
         std::min(known - computed, options.batching.long_prefill_threshold.value_or(known));
-    if (!options.batching.chunked_prefill && tokens > state.budget()) return;
-    tokens = std::min(tokens, state.budget());
+    const std::int64_t most = std::min(state.budget(), options.batching.budget_of_rank());
+    if (!options.batching.chunked_prefill && tokens > most) return;
+    tokens = std::min(tokens, most);
     const std::int64_t room = state.kv().free() - watermark_blocks(state);
     if (options.cache.reserve_whole_sequence && state.blocks_wanted(known, hits) > room) return;
     if (state.blocks_wanted(computed + tokens, hits) > room) return;

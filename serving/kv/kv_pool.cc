@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace stepsim {
 
 KvPool::KvPool(std::int64_t blocks, std::int32_t block_tokens, bool has_prefix_cache,
-               std::int64_t host_blocks)
+               std::int64_t host_blocks, CacheShape shape)
     : total_(blocks),
       free_(blocks),
       block_tokens_(block_tokens),
       has_prefix_cache_(has_prefix_cache),
+      shape_(std::move(shape)),
       host_(host_blocks) {
   assert(blocks >= 1 && block_tokens >= 1 && (has_prefix_cache || host_blocks == 0));
   if (!has_prefix_cache) return;
@@ -21,7 +23,9 @@ KvPool::KvPool(std::int64_t blocks, std::int32_t block_tokens, bool has_prefix_c
 // Bit 63 tells prefixes from requests, 31 bits say which, 32 bits are the block.
 KvPool::Name KvPool::name_of(const PromptIdentity& identity, std::int32_t block) const {
   const bool is_shared = block < shared_blocks(identity);
-  const Name owner = is_shared ? Name{1} << 31 | identity.prefix.index() : identity.request.index();
+  const std::int64_t last = (std::int64_t{block} + 1) * block_tokens_ - 1;
+  const PrefixId prefix = identity.chain ? identity.chain->piece_of(last) : identity.prefix;
+  const Name owner = is_shared ? Name{1} << 31 | prefix.index() : identity.request.index();
   return owner << 32 | static_cast<std::uint32_t>(block);
 }
 
@@ -98,11 +102,14 @@ void KvPool::end_fetch(KvHolding& holding, const PromptIdentity& identity) {
 }
 
 void KvPool::take(KvHolding& holding, std::int64_t blocks) {
-  assert(blocks <= free_);
-  free_ -= blocks;
   holding.blocks += static_cast<std::int32_t>(blocks);
+  const std::int64_t beside = shape_.beside(holding.blocks, block_tokens_) - holding.beside;
+  assert(blocks + beside <= free_);
+  free_ -= blocks + beside;
+  holding.beside += static_cast<std::int32_t>(beside);
   if (!has_prefix_cache_) return;
   for (std::int64_t i = 0; i < blocks; ++i) holding.ids.push_back(take_first());
+  for (std::int64_t i = 0; i < beside; ++i) holding.beside_ids.push_back(take_first());
 }
 
 void KvPool::name_shared(KvHolding& holding, const PromptIdentity& identity, std::int64_t tokens) {
@@ -124,16 +131,20 @@ void KvPool::name_up_to(KvHolding& holding, const PromptIdentity& identity, std:
 
 void KvPool::release(KvHolding& holding) {
   if (!has_prefix_cache_) {
-    free_ += holding.blocks;
+    free_ += holding.all();
   } else {
-    for (std::size_t i = holding.ids.size(); i-- > 0;) {
-      const std::uint32_t block = holding.ids[i];
-      if (--blocks_[block].holders > 0) continue;
-      append_free(block);
-      ++free_;
-    }
+    give_back(holding.beside_ids);
+    give_back(holding.ids);
   }
   holding = {};
+}
+
+void KvPool::give_back(const std::vector<std::uint32_t>& ids) {
+  for (std::size_t i = ids.size(); i-- > 0;) {
+    if (--blocks_[ids[i]].holders > 0) continue;
+    append_free(ids[i]);
+    ++free_;
+  }
 }
 
 // ---- names ----

@@ -7,18 +7,22 @@
 // first, so the ends of prefixes go before their beginnings (vLLM's block_pool.py).
 //
 // Names: block k of a prefix is one name for all requests of that prefix whose shared tokens fill
-// the block. Every other block is named by its request and k, and only its own request, come back
-// after a preemption, finds it. Such names are given when a request is preempted: nobody else could
-// have found them earlier.
+// the block; of a chain, of all whose piece of its last token is the same. Every other block is
+// named by its request and k, and only its own request, come back after a preemption, finds it.
+// Such names are given when a request is preempted: nobody else could have found them earlier.
 //
 // With a host tier (host_tier.h) a block whose name goes is kept in the host's memory, and a
 // request can fetch its beginning from there: it holds the blocks while they are copied, and they
 // have their names when the copy has ended.
 //
+// What a request keeps in layers with windows or states stands in further blocks (cache_shape.h),
+// which come and go with those of its tokens.
+//
 // All functions are O(blocks they touch).
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -26,6 +30,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "serving/kv/cache_shape.h"
 #include "serving/kv/host_tier.h"
 #include "serving/requests/request.h"
 
@@ -36,14 +41,19 @@ struct PromptIdentity {
   RequestId request;
   PrefixId prefix;
   std::int32_t prefix_tokens = 0;
+  const PromptChain* chain = nullptr;  // in place of `prefix`, where prefixes branch
 };
 
 // KvHolding is the blocks that a request holds. It belongs to the pool that filled it.
 struct KvHolding {
   std::int32_t blocks = 0;
-  std::vector<std::uint32_t> ids{};     // with a prefix cache only: by position in the sequence
-  std::int32_t named = 0;               // the first blocks, which have names
-  std::vector<std::int32_t> fetched{};  // positions of blocks that come from the host
+  std::vector<std::uint32_t> ids{};         // with a prefix cache only: by position in the sequence
+  std::int32_t named = 0;                   // the first blocks, which have names
+  std::int32_t beside = 0;                  // further blocks, for windows and states
+  std::vector<std::uint32_t> beside_ids{};  // with a prefix cache only
+  std::vector<std::int32_t> fetched{};      // positions of blocks that come from the host
+
+  std::int64_t all() const { return std::int64_t{blocks} + beside; }
 };
 
 class KvPool {
@@ -51,7 +61,7 @@ class KvPool {
   // REQUIRES: blocks >= 1, block_tokens >= 1; fewer than 2^31 blocks with a prefix cache, without
   // which there are no host blocks.
   KvPool(std::int64_t blocks, std::int32_t block_tokens, bool has_prefix_cache,
-         std::int64_t host_blocks = 0);
+         std::int64_t host_blocks = 0, CacheShape shape = {});
 
   std::int64_t total() const { return total_; }
   std::int64_t free() const { return free_; }
@@ -60,9 +70,18 @@ class KvPool {
   bool has_prefix_cache() const { return has_prefix_cache_; }
   const HostTier& host() const { return host_; }
 
-  // Returns the blocks that hold so many tokens.
-  std::int64_t blocks_of(std::int64_t tokens) const {
-    return (tokens + block_tokens_ - 1) / block_tokens_;
+  // Returns the blocks that hold so many tokens of a request.
+  std::int64_t blocks_of(std::int64_t tokens) const { return shape_.chain(tokens, block_tokens_); }
+  // The same with the blocks beside them.
+  std::int64_t whole_of(std::int64_t tokens) const { return shape_.whole(tokens, block_tokens_); }
+  // Returns the tokens of the longest request that fits.
+  std::int64_t most_tokens() const {
+    const std::int64_t beside = shape_.beside(std::min(total_, shape_.most_chain), block_tokens_);
+    return (total_ - beside) * block_tokens_;
+  }
+  // Returns the blocks that a holding lacks for so many tokens.
+  std::int64_t lacks(const KvHolding& holding, std::int64_t tokens) const {
+    return std::max<std::int64_t>(whole_of(tokens) - holding.all(), 0);
   }
 
   // Hits are the first blocks of a request that have their names in the pool.
@@ -78,7 +97,7 @@ class KvPool {
   // Makes an empty holding share the first `blocks` hits of find().
   void share(KvHolding& holding, const PromptIdentity& identity, std::int32_t blocks);
 
-  // Adds blocks to the end of a holding. REQUIRES: blocks <= free().
+  // Adds blocks to the end of a holding, and those beside that they bring. REQUIRES: they are free.
   void take(KvHolding& holding, std::int64_t blocks);
 
   // Names the blocks that the first `tokens` tokens of the prompt fill and that others share.
@@ -116,11 +135,13 @@ class KvPool {
   void append_free(std::uint32_t block);
   void remove_free(std::uint32_t block);
   std::uint32_t take_first();
+  void give_back(const std::vector<std::uint32_t>& ids);
 
   std::int64_t total_;
   std::int64_t free_;
   std::int32_t block_tokens_;
   bool has_prefix_cache_;
+  CacheShape shape_;
   std::vector<Block> blocks_;                            // with a prefix cache; entry 0 is no block
   std::unordered_map<Name, std::uint32_t> first_named_;  // the oldest block of each name
   HostTier host_;

@@ -49,7 +49,12 @@ class SourceReader {
       request.tenant = tenant_;
       request.priority += static_cast<std::int32_t>(source_.priority);
       request.prefix = PrefixId(request.prefix.index() + prefixes_);
+      if (request.chain > 0) request.chain += static_cast<std::uint32_t>(list_.chains.size());
       list_.requests.push_back(request);
+    }
+    for (PromptChain& chain : rows.chains) {
+      for (PrefixId& piece : chain.pieces) piece = PrefixId(piece.index() + prefixes_);
+      list_.chains.push_back(std::move(chain));
     }
     prefixes_ += rows.prefixes;
   }

@@ -5,7 +5,19 @@
 //   prefix, prefix_tokens     optional: requests of one prefix begin with the same tokens
 //   priority                  optional: a whole number
 //
-// Other columns are for people, and for `where`.
+// Other columns are for people, and for `where`. Traces are read as they are published, too:
+//
+//   Mooncake    JSON lines: timestamp (ms), input_length, output_length, hash_ids, the names of
+//               pieces of 512 tokens, which branch (PromptChain); kvcache-ai/Mooncake,
+//               FAST25-release/traces
+//   Azure       TIMESTAMP (a date and a time), ContextTokens, GeneratedTokens; AzurePublicDataset
+//   BurstGPT    Timestamp (s), Request tokens, Response tokens; HPMLL/BurstGPT
+//   Vidur       arrived_at (s), num_prefill_tokens, num_decode_tokens; microsoft/vidur
+//   vLLM and SGLang, results of their benchmarks with details: input_lens, output_lens, start_times
+//               (s; without them all come at the start), each a list
+//
+// Their times count from the first request, in whatever order the rows are. Requests without an
+// answer, which failed, are left out.
 
 #pragma once
 
@@ -20,9 +32,11 @@ namespace stepsim {
 struct RequestRows {
   std::vector<Request> requests;
   std::uint32_t prefixes = 0;
+  std::vector<PromptChain> chains{};
 };
 
-// Throws ConfigError with the problems of the file, at most a hundred. Without `with_arrivals` only
+// Throws ConfigError with the problems of the file, at most a hundred. A file whose first character
+// is { has JSON values, one a line. Without `with_arrivals` only
 // lengths are read.
 RequestRows read_request_file(const std::string& path, const std::string& where,
                               bool with_arrivals);

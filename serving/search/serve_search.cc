@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <mutex>
+#include <tuple>
 #include <utility>
 
 #include "experiment/build_cluster.h"
 #include "experiment/passes/pass_times.h"
+#include "serving/metrics/steady_state.h"
 #include "serving/passes/kv_room.h"
 #include "serving/passes/simulated_step_cost.h"
 #include "serving/requests/request_source.h"
@@ -41,6 +44,10 @@ class LayoutSearch {
 
   SearchedLayout run() {
     SearchedLayout found{.points = {}, .why = find_room()};
+    if (options_.rate) {
+      if (found.why.empty()) find_highest_rate(found);
+      return found;
+    }
     double most = 0;
     for (std::int64_t requests = 1; found.why.empty() && requests <= options_.most_requests;
          requests *= 2) {
@@ -54,8 +61,18 @@ class LayoutSearch {
   }
 
  private:
+  // Answers of one length would stay in step for ever.
+  static Length spread(const Length& length) {
+    if (length.kind != LengthKind::kFixed) return length;
+    const std::int32_t tenth = length.low / 10;
+    return {.kind = LengthKind::kUniform, .low = length.low - tenth, .high = length.low + tenth};
+  }
+
   bool add_point(std::int64_t requests, SearchedLayout& found) {
-    const RequestList list = asked(requests);
+    return add_point(asked(requests), requests, found);
+  }
+
+  bool add_point(const RequestList& list, std::int64_t requests, SearchedLayout& found) {
     const std::vector<Problem> problems = check(list, serving_);
     if (problems.empty()) {
       found.points.push_back(serve(list, requests));
@@ -63,6 +80,56 @@ class LayoutSearch {
     }
     found.why = problems.front().field + ": " + problems.front().message;
     return false;
+  }
+
+  // Serves requests that come at random at this rate, for some twenty times of the slowest one.
+  bool add_rate(double rate, SearchedLayout& found) {
+    constexpr double kLeast = 200;
+    constexpr double kMost = 20'000;
+    RequestSource source;
+    source.kind = ArrivalKind::kPoisson;
+    source.rate = rate;
+    source.count = static_cast<std::int64_t>(
+        std::clamp(kTellingTimes * rate * to_seconds(of_one_), kLeast, kMost));
+    source.input = options_.input;
+    source.output = spread(options_.output);
+    source.seed = options_.seed;
+    if (!add_point(make_requests(std::array{source}), 0, found)) return false;
+    LoadPoint& point = found.points.back();
+    point.rate = rate;
+    point.replicas = static_cast<std::int64_t>(std::ceil(*options_.rate / rate));
+    point.chips *= point.replicas;
+    return true;
+  }
+
+  // Doubles the rate of a request at a time until it is too high, and halves what is between down
+  // to a part in kParts.
+  void find_highest_rate(SearchedLayout& found) {
+    constexpr double kParts = 32;
+    constexpr double kSlowest = 1.0 / 16;
+    SearchedLayout alone;
+    if (!add_point(1, alone)) {
+      found.why = alone.why;
+      return;
+    }
+    const LoadPoint& one = alone.points.front();
+    const double of_one = one.requests_per_s_per_chip * static_cast<double>(one.chips);
+    of_one_ = duration_from_seconds(1 / of_one);
+    double low = 0;
+    double high = kSlowest * of_one;
+    const double most = 2 * static_cast<double>(options_.most_requests) * of_one;
+    while (high < most) {
+      if (!add_rate(high, found)) return;
+      if (!found.points.back().meets) break;
+      low = high;
+      high *= 2;
+    }
+    while (low > 0 && kParts * (high - low) > high) {
+      const double middle = (low + high) / 2;
+      if (!add_rate(middle, found)) return;
+      (found.points.back().meets ? low : high) = middle;
+    }
+    std::ranges::stable_sort(found.points, {}, &LoadPoint::rate);
   }
 
   // Narrows the most requests that meet the objective down to a part in kParts.
@@ -84,17 +151,11 @@ class LayoutSearch {
   std::string find_room() {
     EngineOptions& engine = serving_.replicas.options;
     engine = of_ranks(engine, layout_.experiment.plan.mesh.dp);
-    if (engine.cache.kv_blocks) return "";
-    const KvRoom room =
-        kv_room(layout_.experiment, times_.cluster(), engine.batching.budget, engine.cache.block,
-                std::min(engine.cache.kv_fraction, 1 - options_.headroom));
-    if (room.of_block == Bytes(0)) return "";
-    if (room.blocks == 0) {
-      return fmt::format("memory: weights and the largest pass take {} of {} a chip",
-                         to_text(room.others), to_text(room.others + room.available));
-    }
-    engine.cache.kv_blocks = room.blocks;
-    return "";
+    engine.cache.kv_fraction = std::min(engine.cache.kv_fraction, 1 - options_.headroom);
+    const KvRoom room = fit_cache(layout_.experiment, times_.cluster(), engine);
+    if (engine.cache.kv_blocks && engine.batching.sequences > 0) return "";
+    return fmt::format("memory: weights and the largest pass take {} of {} a chip",
+                       to_text(room.others), to_text(room.others + room.available));
   }
 
   RequestList asked(std::int64_t requests) const {
@@ -103,7 +164,7 @@ class LayoutSearch {
     source.concurrency = requests;
     source.count = requests * options_.rounds;
     source.input = options_.input;
-    source.output = options_.output;
+    source.output = spread(options_.output);
     source.seed = options_.seed;
     return make_requests(std::array{source});
   }
@@ -119,12 +180,34 @@ class LayoutSearch {
     LoadPoint point{.layout = number_, .chips = chips, .concurrency = requests};
     point.requests_per_s_per_chip = of_chip(metrics.per_second(metrics.requests));
     point.tokens_per_s_per_chip = of_chip(metrics.per_second(metrics.output_tokens));
-    point.ttft = metrics.ttft.mean;
-    point.tpot = metrics.tpot.mean;
-    if (point.tpot > Duration()) point.tokens_per_s_per_user = 1 / to_seconds(point.tpot);
     point.good = static_cast<double>(metrics.good_requests) / static_cast<double>(metrics.requests);
-    point.meets = point.good >= options_.share;
+    const std::optional<SteadyState> steady = steady_state_of(list, result, options_.objective);
+    if (steady) {
+      point.requests_per_s_per_chip = of_chip(steady->per_second(steady->answered));
+      point.tokens_per_s_per_chip = of_chip(steady->per_second(steady->output_tokens));
+      point.good = steady->good_share();
+    }
+    set_times(steady ? steady->ttft : metrics.ttft, steady ? steady->tpot : metrics.tpot, point);
+    if (point.concurrency == 0) {
+      point.concurrency =
+          std::llround(to_seconds(metrics.end_to_end.mean) * metrics.per_second(metrics.requests));
+    }
+    point.meets = point.good >= options_.share && (!steady || steady->is_sustained);
     return point;
+  }
+
+  void set_times(const TimeSpread& ttft, const TimeSpread& tpot, LoadPoint& point) const {
+    constexpr double kMedian = 0.5;
+    constexpr double kNineTenths = 0.9;
+    const auto of_share = [this](const TimeSpread& spread) {
+      if (options_.share <= kMedian) return spread.p50;
+      return options_.share <= kNineTenths ? spread.p90 : spread.p99;
+    };
+    point.ttft = ttft.mean;
+    point.tpot = tpot.mean;
+    point.ttft_of_share = of_share(ttft);
+    point.tpot_of_share = of_share(tpot);
+    if (point.tpot > Duration()) point.tokens_per_s_per_user = 1 / to_seconds(point.tpot);
   }
 
   const ServedLayout& layout_;
@@ -133,6 +216,7 @@ class LayoutSearch {
   PassTimes times_;
   SimulatedStepCost cost_;
   ServingOptions serving_{};
+  Duration of_one_{};  // from arrival to the last token, of a request alone
 };
 
 SearchedLayout search_layout(const ServedLayout& layout, std::size_t number,
@@ -167,12 +251,36 @@ std::optional<std::size_t> best_of(const std::vector<LoadPoint>& points) {
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (!points[i].meets) continue;
-    const auto rank = [&points](std::size_t point) {
-      return std::pair(points[point].requests_per_s_per_chip, -points[point].chips);
+    const auto rank = [&points](std::size_t number) {
+      const LoadPoint& point = points[number];
+      const std::int64_t needed = point.rate > 0 ? point.chips : 0;
+      return std::tuple(-needed, point.requests_per_s_per_chip, -point.chips);
     };
     if (!best || rank(i) > rank(*best)) best = i;
   }
   return best;
+}
+
+// Returns how many times over the objective a point is.
+double excess_of(const LoadPoint& point, const ServiceObjective& objective) {
+  double excess = 0;
+  const auto compare = [&excess](Duration is, const std::optional<Duration>& most) {
+    if (most) excess = std::max(excess, to_seconds(is) / to_seconds(*most));
+  };
+  compare(point.ttft_of_share, objective.ttft);
+  compare(point.tpot_of_share, objective.tpot);
+  return excess;
+}
+
+std::optional<std::size_t> nearest_of(const std::vector<LoadPoint>& points,
+                                      const ServiceObjective& objective) {
+  std::optional<std::size_t> nearest;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (!nearest || excess_of(points[i], objective) < excess_of(points[*nearest], objective)) {
+      nearest = i;
+    }
+  }
+  return nearest;
 }
 
 }  // namespace
@@ -201,6 +309,7 @@ ServeSearchResult search_serving(const std::vector<ServedLayout>& layouts,
   }
   result.front = front_of(result.points);
   result.best = best_of(result.points);
+  if (!result.best) result.nearest = nearest_of(result.points, options.objective);
   return result;
 }
 

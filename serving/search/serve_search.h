@@ -1,14 +1,22 @@
 // search_serving() compares layouts of a model by what they serve: each at 1, 2, 4, ... requests at
 // a time, until more of them bring no more tokens, and between the last of these that meets the
-// objective and the next.
+// objective and the next. Figures are of the steady state (serving/metrics/steady_state.h): what
+// comes at once at the start says nothing of a load that goes on. Answers of one length are drawn a
+// tenth shorter to longer, as those of one length would stay in step for ever.
+//
+// With `rate` the question is how many chips a load takes: requests come at random, and of each
+// layout the highest rate is found at which one replica's load is sustained within the objective.
+// ceil(rate / that) replicas serve it.
 //
 //   const ServeSearchResult found = search_serving(layouts, {.engine = engine, ...});
 //   if (found.best) layouts[found.points[*found.best].layout]
 //
 // A layout is one replica; several of them serve as many times more. The best point is the one with
 // the most requests a second and chip of those that meet the objective, and among equal ones the
-// one with the fewest chips. The front is the points that no other beats in tokens a second a chip
-// and a user. Layouts are simulated in parallel; the result is the same with any number of threads.
+// one with the fewest chips; with a rate that with the fewest chips for it. Where none meets the
+// objective, the nearest is the one that misses it by the smallest factor. The front is the points
+// that no other beats in tokens a second a chip and a user. Layouts are simulated in parallel; the
+// result is the same with any number of threads.
 
 #pragma once
 
@@ -41,6 +49,7 @@ struct ServeSearchOptions {
   double headroom = 0;                // share of a chip's memory that weights and caches leave free
   std::int64_t most_requests = 1024;  // at a time
   std::int64_t rounds = 5;            // requests that follow each other in each place, about
+  std::optional<double> rate{};       // requests a second that come, in place of loads by number
   std::uint64_t seed = 1;
   std::size_t threads = 1;
   // Called when layouts are done, one call at a time, but from any thread. May be empty.
@@ -53,12 +62,16 @@ struct ServeSearchOptions {
 struct LoadPoint {
   std::size_t layout = 0;
   std::int64_t chips = 0;
-  std::int64_t concurrency = 0;
+  std::int64_t concurrency = 0;  // with a rate the mean number in the system
+  double rate = 0;               // of one replica; 0: as many at a time as concurrency says
+  std::int64_t replicas = 1;     // that the rate asked for takes; `chips` are those of all
   double requests_per_s_per_chip = 0;
   double tokens_per_s_per_chip = 0;
   double tokens_per_s_per_user = 0;  // of the mean time a token
   Duration ttft{};                   // means
   Duration tpot{};
+  Duration ttft_of_share{};  // that the share of the requests stays below: p50, p90 or p99
+  Duration tpot_of_share{};
   double good = 0;  // share of the requests that meet the objective
   bool meets = false;
 };
@@ -72,6 +85,7 @@ struct ServeSearchResult {
   std::vector<LoadPoint> points;   // by layout, then by concurrency
   std::vector<std::size_t> front;  // positions in points, most tokens a user last
   std::optional<std::size_t> best{};
+  std::optional<std::size_t> nearest{};   // where nothing meets the objective
   std::optional<std::size_t> smallest{};  // layout of the fewest chips that has room for requests
   std::vector<UnusableLayout> unusable;
 };

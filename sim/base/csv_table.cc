@@ -102,9 +102,12 @@ std::optional<std::int64_t> CsvTable::integer(std::size_t record, std::string_vi
 }
 
 CsvTable read_csv(const std::string& path) {
-  TextOrProblem file = read_input(path, InputKind::kTable);
+  const TextOrProblem file = read_input(path, InputKind::kTable);
   if (!file.text) throw ConfigError({{path, "can't be read: " + file.problem}});
-  const std::string text = std::move(*file.text);
+  return csv_of(path, *file.text);
+}
+
+CsvTable csv_of(const std::string& path, const std::string& text) {
   if (text.find_first_not_of(" \r\n") == std::string::npos) {
     throw ConfigError({{path, "is empty"}});
   }

@@ -29,5 +29,7 @@ struct CsvTable {
 // Throws ConfigError if the file cannot be read, a column stands twice in the header, a record has
 // more or fewer fields than the header, or a quote is not closed.
 CsvTable read_csv(const std::string& path);
+// The same of what a file has.
+CsvTable csv_of(const std::string& path, const std::string& text);
 
 }  // namespace stepsim

@@ -86,7 +86,18 @@ void set_times_of_experts(const Kernel& kernel, const ChipSpec& chip, KernelTime
     time = time_of_separate_experts(kernel, layer, chip);
     return;
   }
-  const ExpertTime experts = time_of_experts(layer, *own, serving_chip(chip, layer.type));
+  ExpertTime experts = time_of_experts(layer, *own, serving_chip(chip, layer.type));
+  // Servers have two ways to scale fp8, and take the faster one.
+  if (layer.type == DataType::kFp8 && layer.weights.value_or(layer.type) == layer.type) {
+    ExpertLayer by_block = layer;
+    by_block.type = DataType::kFp8Block;
+    by_block.weights.reset();
+    if (const ExpertEfficiency* const other = find_experts(chip.serving.experts, by_block)) {
+      const ExpertTime faster =
+          time_of_experts(by_block, *other, serving_chip(chip, by_block.type));
+      if (faster.total < experts.total) experts = faster;
+    }
+  }
   time.compute_s = experts.matmuls_s + experts.rows_s;
   time.memory_s = 0;
   time.overhead = experts.starts;

@@ -26,7 +26,7 @@ constexpr std::array<NumberFormat, kDataTypes> kFormats{{
     {"mxfp4", 4, BlockScales{.block = 32, .bits = 8}},
     {"nvfp4", 4, BlockScales{.block = 16, .bits = 8}},
     {"int4", 4, BlockScales{.block = 128, .bits = 16}},
-    {"fp8_block", 8, BlockScales{.block = 128, .bits = 32}},
+    {"fp8_block", 8, BlockScales{.block = 128, .bits = 32, .rows = 128}},
 }};
 
 const NumberFormat& format_of(DataType type) {
@@ -60,6 +60,14 @@ Bytes bytes_of(std::int64_t values, DataType type) {
   if (!scales) return bits % 8 == 0 ? values * size_of(type) : Bytes(in_whole_bytes(values * bits));
   const std::int64_t blocks = (values + scales->block - 1) / scales->block;
   return Bytes(in_whole_bytes(values * bits) + in_whole_bytes(blocks * scales->bits));
+}
+
+Bytes weight_bytes_of(std::int64_t values, DataType type) {
+  const auto& [name, bits, scales] = format_of(type);
+  if (!scales || scales->rows == 1) return bytes_of(values, type);
+  const std::int64_t each = scales->block * scales->rows;
+  return Bytes(in_whole_bytes(values * bits) +
+               in_whole_bytes((values + each - 1) / each * scales->bits));
 }
 
 double mean_bytes_of(DataType type) {

@@ -32,6 +32,7 @@ inline constexpr int kDataTypes = 10;
 struct BlockScales {
   std::int64_t block = 1;
   std::int64_t bits = 0;  // of each scale
+  std::int64_t rows = 1;  // of a matrix of weights that share one
 };
 
 Bytes size_of(DataType type);             // of one value by itself: at least a byte, without scales
@@ -42,6 +43,8 @@ std::optional<BlockScales> block_scales_of(DataType type);
 // Returns the size of many values with the format's own scales, rounded up to whole bytes.
 Bytes bytes_of(std::int64_t values, DataType type);
 double mean_bytes_of(DataType type);  // of one of many values: nvfp4 0.5625
+// The same of weights, whose scales stand for blocks of several rows in some formats.
+Bytes weight_bytes_of(std::int64_t values, DataType type);
 
 enum class KernelKind : std::uint8_t {
   kMatmul,             // batch x [m,k] @ [k,n]

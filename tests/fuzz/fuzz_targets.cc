@@ -152,6 +152,7 @@ constexpr FuzzTarget kTargets[] = {
     {"saved_result", read_saved_result},
     {"astra", read_astra_files},
     {"kineto", read_kineto_trace},
+    {"xplane", read_xla_profile},
     {"goal", read_goal_schedule},
     {"aicb", read_aicb_workload},
     {"nccl_topology", [](std::string_view in) { read_network("nccl-topology", in); }},

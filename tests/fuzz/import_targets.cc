@@ -75,17 +75,26 @@ void read_astra_files(std::string_view input) {
 }
 
 // A trace is diffed with itself, which leaves nothing, and its work is replayed.
-void read_kineto_trace(std::string_view input) {
-  const InputOnDisk file(input, ".json");
+void read_trace_at(const std::string& path) {
   std::vector<Problem> problems;
-  const DeviceTrace trace = read_device_trace({file.path()}, problems);
+  const DeviceTrace trace = read_device_trace({path}, problems);
   throw_if_any(std::move(problems));
   const StepDiff diff = diff_steps(trace, trace, {}, problems);
   for (const KindDifference& kind : diff.by_kind) {
     require(kind.difference() == Duration(), "a trace that differs from itself");
   }
-  const Imported imported = import_kineto({.files = {file.path()}});
+  const Imported imported = import_kineto({.files = {path}});
   lower(*imported.job);
+}
+
+void read_xla_profile(std::string_view input) {
+  read_trace_at(InputOnDisk(input, ".pb").path());
+}
+
+void read_kineto_trace(std::string_view input) {
+  const InputOnDisk file(input, ".json");
+  read_trace_at(file.path());
+  std::vector<Problem> problems;
   const TraceMeasurements measured = measure_trace({file.path()}, problems);
   require(!problems.empty() || measured.kernels.records.size() == measured.kernels.lines.size(),
           "a row without a line");

@@ -11,6 +11,7 @@ void read_chakra_trace(std::string_view input);
 void read_import_job(std::string_view input);
 void read_astra_files(std::string_view input);
 void read_kineto_trace(std::string_view input);
+void read_xla_profile(std::string_view input);
 void read_goal_schedule(std::string_view input);
 void read_aicb_workload(std::string_view input);
 void read_msccl_algorithm(std::string_view input);

@@ -60,7 +60,7 @@ std::vector<ReadByHand> messages_read_by_hand() {
        {"software", "group", "field"}},
       {file::TrainerField::descriptor(),
        "proto/catalog/trainer_names.cc",
-       {"key", "path", "kind", "values", "absent", "omit"}},
+       {"key", "path", "kind", "values", "absent", "omit", "why"}},
       {file::Sizes::descriptor(),
        "proto/catalog/cluster_family.cc",
        {"listed", "maximum_chips", "chips_per_count", "maximum_count", "box",

@@ -152,6 +152,28 @@ TEST(EnginesTest, ARequestWhoseDraftsNeverFitIsStuck) {
   EXPECT_EQ(run(engine, {{0ms, 8, 3}}).preemptions, 2);
 }
 
+// Each of eight ranks computes 4,096 tokens of its own prompt: four steps of 32,768.
+TEST(EnginesTest, APromptIsOneRanks) {
+  const std::vector<AskedRequest> asked(8, {0ms, 16384, 1});
+  for (const char* const engine : {"vllm,budget=4096", "sglang,chunk=4096", "sarathi,budget=4096",
+                                   "trtllm,budget=4096,chunked-prefill=true"}) {
+    ServingOptions options = options_of(engine);
+    options.replicas.options = of_ranks(options.replicas.options, 8);
+    options.records_steps = true;
+    LinearStepTime cost({.base = 1ms});
+    const ServingResult result = simulate_serving(requests_of(asked), options, {.replicas = cost});
+    ASSERT_EQ(result.steps, 4) << engine;
+    for (const StepRecord& step : result.step_records) {
+      EXPECT_EQ(step.chunks, 8) << engine;
+      EXPECT_EQ(step.chunk_tokens, 8 * 4096) << engine;
+    }
+  }
+  // Without chunks a prompt must fit the budget of a rank.
+  ServingOptions whole = options_of("trtllm,budget=4096");
+  whole.replicas.options = of_ranks(whole.replicas.options, 8);
+  EXPECT_EQ(check(requests_of(asked), whole).size(), 8U);
+}
+
 // All engines serve the same random requests in a small cache: everything is answered, blocks and
 // parts add up (asserted inside), and nothing is faster than a step a token.
 TEST(EnginesTest, EveryEngineAnswersEverything) {

@@ -19,6 +19,48 @@ TEST(KvPoolTest, BlocksAreCounted) {
   EXPECT_EQ(pool.free(), 10);
 }
 
+// Blocks of 16 tokens and 1,600 bytes. A window of 40 tokens at 50 bytes and a state of 1,000
+// bytes: with 1 block of tokens 1,000 + 16 x 50 = 1,800 bytes beside, with 3 and more 1,000 + 40
+// x 50.
+TEST(KvPoolTest, WindowsAndStatesStandBeside) {
+  const CacheShape shape{.of_block = Bytes(1600),
+                         .of_request = Bytes(1000),
+                         .windows = {{.tokens = 40, .of_token = Bytes(50)}}};
+  for (const bool has_prefix_cache : {false, true}) {
+    KvPool pool(20, 16, has_prefix_cache, 0, shape);
+    KvHolding holding;
+    EXPECT_EQ(pool.whole_of(16), 1 + 2);
+    EXPECT_EQ(pool.lacks(holding, 160), 10 + 2);
+    pool.take(holding, 1);
+    EXPECT_EQ(pool.held(), 3);
+    pool.take(holding, 9);
+    EXPECT_EQ(pool.held(), 12);
+    EXPECT_EQ(pool.most_tokens(), 18 * 16);
+    KvHolding other;
+    EXPECT_GT(pool.lacks(other, 112), pool.free());
+    pool.take(other, 6);
+    EXPECT_EQ(pool.free(), 0);
+    pool.release(holding);
+    pool.release(other);
+    EXPECT_EQ(pool.free(), 20);
+  }
+}
+
+// 700 tokens in pieces of 512 share 32 blocks of 16 with a request whose first piece is the same.
+TEST(KvPoolTest, PrefixesBranch) {
+  const PromptChain left{.pieces = {PrefixId(0), PrefixId(1)}, .piece_tokens = 512};
+  const PromptChain right{.pieces = {PrefixId(0), PrefixId(2)}, .piece_tokens = 512};
+  KvPool pool(200, 16, true);
+  KvHolding first;
+  const auto asked = [](std::uint32_t request, const PromptChain& chain) {
+    return PromptIdentity{.request = RequestId(request), .prefix_tokens = 700, .chain = &chain};
+  };
+  pool.take(first, pool.blocks_of(700));
+  pool.name_shared(first, asked(0, left), 700);
+  EXPECT_EQ(pool.find(asked(1, left), 43).blocks, 43);
+  EXPECT_EQ(pool.find(asked(2, right), 43).blocks, 32);
+}
+
 TEST(KvPoolTest, ABeginningIsFoundWhileItIsHeldAndAfterwards) {
   KvPool pool(10, 4, true);
   KvHolding first;

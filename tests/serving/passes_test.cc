@@ -96,11 +96,17 @@ TEST(EngineOptionsTest, EachRankHasABudgetOfItsOwn) {
   EXPECT_EQ(of_ranks(whole, 4).batching.long_prefill_threshold, std::nullopt);
 }
 
+// The room of an engine that takes the chip's own figures.
+KvRoom room_of(const Experiment& experiment, std::int64_t budget = 8192) {
+  EngineOptions engine{.batching = {.budget = budget}};
+  return fit_cache(experiment, cluster_for_steps(experiment), engine);
+}
+
 // 16 tokens x 4,096 bytes a layer of 32, divided by 8 heads over 8 chips.
 TEST(KvRoomTest, IsWhatWeightsAndTheLargestPassLeave) {
   const Experiment experiment = serving("llama3-8b", "tp=8");
   const Cluster cluster = cluster_for_steps(experiment);
-  const KvRoom room = kv_room(experiment, cluster, 8192, 16, 0.9);
+  const KvRoom room = room_of(experiment);
   EXPECT_EQ(room.of_block, Bytes(16 * 4096 * 32 / 8));
   const auto used =
       static_cast<std::int64_t>(0.9 * static_cast<double>(cluster.chip.memory_capacity.value()));
@@ -130,20 +136,19 @@ TEST(KvRoomTest, ContextRanksKeepAShareOfTheTokens) {
       load_experiment(with_keys({.model = "llama3-8b", .cluster = "dgx-h100-8"},
                                 "inference=prefill,batch=1,sequence=16,tp=4,cp=2"));
   EXPECT_EQ(cache_of_token(experiment.model, experiment.plan), Bytes(32 * 2 * 2 * 128 * 2 / 2));
-  const Cluster cluster = cluster_for_steps(experiment);
-  const KvRoom room = kv_room(experiment, cluster, 8192, 16, 0.9);
+  const KvRoom room = room_of(experiment);
   EXPECT_EQ(room.of_block, Bytes(16 * 32 * 2 * 2 * 128 * 2 / 2));
   EXPECT_EQ(room.blocks, room.available.value() / room.of_block.value());
   // Context ranks hold the weights of their tensor rank, and buffers of half of the tokens.
   const Experiment whole = serving("llama3-8b", "tp=4,dp=2");
-  const KvRoom undivided = kv_room(whole, cluster, 2 * 8192, 16, 0.9);
+  const KvRoom undivided = room_of(whole, 2 * 8192);
   EXPECT_LT(room.others, undivided.others);
   EXPECT_GT(room.others, Bytes(16'000'000'000 / 4));
 }
 
 TEST(KvRoomTest, AModelThatFillsTheChipLeavesNoBlock) {
   const Experiment experiment = serving("llama3-70b", "tp=1,dp=8");
-  const KvRoom room = kv_room(experiment, cluster_for_steps(experiment), 8192, 16, 0.9);
+  const KvRoom room = room_of(experiment);
   EXPECT_EQ(room.blocks, 0);
   EXPECT_LT(room.available, Bytes(0));
 }
@@ -152,7 +157,7 @@ TEST(KvRoomTest, AModelThatFillsTheChipLeavesNoBlock) {
 TEST(KvRoomTest, ExpertsOnTheirOwnChipsLeaveMoreRoom) {
   const auto room = [](const std::string& model, const std::string& plan) {
     const Experiment experiment = serving(model, plan);
-    return kv_room(experiment, cluster_for_steps(experiment), 8192, 16, 0.9);
+    return room_of(experiment);
   };
   const KvRoom together = room("deepseek-v2-lite", "dp=4,ep=4,allow_idle_chips=true");
   const KvRoom apart = room("deepseek-v2-lite", "dp=4,ffn_chips=4");

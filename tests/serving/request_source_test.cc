@@ -10,6 +10,7 @@
 
 #include "serving/requests/random_use.h"
 #include "sim/base/exact_math.h"
+#include "tests/support/reference_folder.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stepsim {
@@ -146,6 +147,39 @@ TEST(RequestSourceTest, AFileSaysItAll) {
   EXPECT_EQ(list.requests[1].prefix_tokens, 8);
   EXPECT_EQ(list.requests[0].prefix, list.requests[1].prefix);
   EXPECT_EQ(list.requests[0].priority, 3);
+}
+
+TEST(RequestSourceTest, PublishedTracesAreReadAsTheyAre) {
+  const auto read = [](const char* file) {
+    return made({"file:" + (reference_folder() / "reports" / "serving-traces" / file).string()});
+  };
+  const RequestList azure = read("azure.csv");
+  ASSERT_EQ(azure.requests.size(), 3U);
+  EXPECT_EQ(azure.requests[2].arrival.since_start, 99ms);  // 18:17:04.0789600 - 18:17:03.9799600
+  EXPECT_EQ(azure.requests[1].input_tokens, 3180);
+  const RequestList burst = read("burstgpt.csv");
+  EXPECT_EQ(burst.requests[2].arrival.since_start, 113s);
+  EXPECT_EQ(burst.requests[2].output_tokens, 276);
+  EXPECT_EQ(read("vidur.csv").requests[1].arrival.since_start, 500ms);
+  const RequestList bench = read("bench.json");
+  ASSERT_EQ(bench.requests.size(), 2U) << "the one that failed is left out";
+  EXPECT_EQ(bench.requests[1].arrival.since_start, 500ms);
+  const RequestList mooncake = read("mooncake.jsonl");
+  ASSERT_EQ(mooncake.requests.size(), 3U);
+  EXPECT_EQ(mooncake.requests[2].arrival.since_start, 1s);
+  ASSERT_EQ(mooncake.chains.size(), 3U);
+  EXPECT_EQ(mooncake.chains[0].piece_of(1535), mooncake.chains[1].piece_of(1535));
+  EXPECT_NE(mooncake.chains[0].piece_of(1536), mooncake.chains[1].piece_of(1536));
+  EXPECT_EQ(mooncake.requests[2].prefix_tokens, 700);
+}
+
+TEST(RequestSourceTest, BrokenTracesAreRefused) {
+  const std::string cut = written("cut.jsonl", "{\"timestamp\": 0, \"input_length\": 5,\n");
+  ASSERT_EQ(problems_of("file:" + cut).size(), 1U);
+  EXPECT_EQ(problems_of("file:" + cut)[0].field, cut + ":2");
+  const std::string date =
+      written("date.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-13-01 00:00:00,1,1\n");
+  EXPECT_EQ(problems_of("file:" + date)[0].field, date + ":2 TIMESTAMP");
 }
 
 TEST(RequestSourceTest, EmpiricalLengthsComeFromOneRow) {

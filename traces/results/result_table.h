@@ -249,13 +249,22 @@ class ResultTable : public AnyResultTable {
  private:
   using Writer = std::function<std::optional<std::string>(const T&, int)>;
 
+  // What lies in an std::optional or OrNull.
+  template <class Value>
+  struct Bare {
+    using type = Value;
+  };
+  template <class Value>
+  struct Bare<std::optional<Value>> : Bare<Value> {};
+  template <class Value>
+  struct Bare<OrNull<Value>> : Bare<Value> {};
+
   template <class Value>
   static constexpr ResultShape shape_of() {
-    if constexpr (std::same_as<Value, RawJson> || std::same_as<Value, std::optional<RawJson>> ||
-                  std::same_as<Value, OrNull<RawJson>>) {
+    using Inner = typename Bare<Value>::type;
+    if constexpr (std::same_as<Inner, RawJson>) {
       return ResultShape::kFree;
-    } else if constexpr (
-        requires(Value v) { v.front().second; } || requires(Value v) { v->front().second; }) {
+    } else if constexpr (requires(Inner inner) { inner.front().second; }) {
       return ResultShape::kByName;
     } else {
       return ResultShape::kValue;

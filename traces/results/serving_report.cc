@@ -68,9 +68,41 @@ void add_throughput(ReportText& text, const ServingOutcome& run) {
   }
 }
 
+// Says whether the load can go on, which no figure of the whole run does.
+void add_steady_state(ReportText& text, const ServingOutcome& run) {
+  if (!run.steady) return;
+  const SteadyState& steady = *run.steady;
+  text.section("Steady state",
+               fmt::format("requests that come from {} to {}", to_text(steady.from.since_start),
+                           to_text(steady.until.since_start)));
+  const double comes = steady.per_second(steady.requests);
+  const double answered = steady.per_second(steady.answered);
+  if (steady.is_sustained) {
+    text.line("  {:<{}}{:>12.6g} requests a second", "sustained", kReportLabel, answered);
+  } else {
+    text.line(
+        "  {:<{}}{:>12.6g} of {:.6g} requests a second are answered, {:.3g} more wait every "
+        "second: "
+        "all above depends on count",
+        "not sustained", kReportLabel, answered, comes, steady.growth_per_s);
+  }
+  text.line("  {:<{}}{:>12.6g} a second", "output tokens", kReportLabel,
+            steady.per_second(steady.output_tokens));
+  add_spread(text, "to the first token", steady.ttft);
+  add_spread(text, "an output token", steady.tpot);
+  if (has_objective(run.objective)) {
+    text.line("  {:<{}}{:>12.1f} % of the requests", "within the objective", kReportLabel,
+              100 * steady.good_share());
+  }
+}
+
 void add_engine(ReportText& text, const ServingOutcome& run) {
   const ServingResult& result = run.result;
   text.section("Replicas");
+  if (!run.borrowed.empty()) {
+    text.line("  kernels as measured on {}: none of this chip were, times are less certain",
+              run.borrowed);
+  }
   text.line("  {:<{}}{:>12}", "steps", kReportLabel, grouped(result.steps));
   text.line("  {:<{}}{:>12} of {}", "KV blocks at the peak", kReportLabel,
             grouped(result.peak_kv_blocks), grouped(result.kv_blocks));
@@ -126,6 +158,7 @@ std::string serving_report(const ServingOutcome& run, bool color) {
   add_models(text, run);
   add_tenants(text, run);
   add_throughput(text, run);
+  add_steady_state(text, run);
   add_engine(text, run);
   text.blank();
   text.line("simulated in {:.3g} s CPU, {} at the peak", run.cpu_s,

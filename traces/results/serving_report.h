@@ -3,15 +3,18 @@
 // The JSON: requests, steps, ttft_s, tpot_s, inter_token_s, end_to_end_s (each {mean, p50, p90,
 // p99}; null where nothing was counted), output_tokens_per_s, output_tokens_per_s_per_chip,
 // goodput_requests_per_s (null without an objective), preemptions, kv_blocks {total, peak}, parts_s
-// {queue, prefill, preempted, transfer, decode} (means that add up to that of end_to_end_s); then
+// {queue, prefill, preempted, transfer, decode} (means that add up to that of end_to_end_s),
+// steady_state (null if the run is too short to have one); then
 // what docs/serving.md lists. Times are exact decimals.
 
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "serving/metrics/steady_state.h"
 #include "serving/serve.h"
 #include "serving/serving_metrics.h"
 #include "traces/files/output_file.h"
@@ -35,8 +38,10 @@ struct ServingOutcome {
   const ServiceObjective& objective;
   std::int64_t chips = 1;  // of all replicas
   std::string asked{};     // JSON object: what was asked for; empty: not known
+  std::string borrowed{};  // the chip whose kernels were measured in place of this one's; empty: own
   ServingResult result{};
   ServingMetrics metrics{};
+  std::optional<SteadyState> steady{};       // nullopt: too short
   std::vector<ServingMetrics> tenants{};     // by TenantId, if there are several
   std::vector<ServedModelOutcome> models{};  // if there are several
   double wall_s = 0;

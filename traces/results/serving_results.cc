@@ -293,6 +293,50 @@ const ResultTable<ServingResult>& quantile_results() {
   return kTable;
 }
 
+// The part of a run between its start and its end, and the objective.
+struct SteadyPart {
+  const SteadyState* steady;
+  bool has_objective = false;
+};
+
+const ResultTable<SteadyPart>& steady_results() {
+  static const ResultTable<SteadyPart> kTable = [] {
+    const auto when = [](Time SteadyState::*member) {
+      return [member](const SteadyPart& part) { return (part.steady->*member).since_start; };
+    };
+    const auto rate = [](auto member) {
+      return [member](const SteadyPart& part) {
+        return part.steady->per_second(part.steady->*member);
+      };
+    };
+    const auto of = [](auto member) {
+      return [member](const SteadyPart& part) { return part.steady->*member; };
+    };
+    ResultTable<SteadyPart> table;
+    table.add("from_s", when(&SteadyState::from), {"warm-up is before", "s"});
+    table.add("until_s", when(&SteadyState::until), {"the drain is behind", "s"});
+    table.add("requests", of(&SteadyState::requests), {"that come between"});
+    table.add("arrivals_per_s", rate(&SteadyState::requests), {"that come", "1/s"});
+    table.add("requests_per_s", rate(&SteadyState::answered), {"that are answered", "1/s"});
+    table.add("output_tokens_per_s", rate(&SteadyState::output_tokens), {"of them", "1/s"});
+    table.object("ttft_s", spread_results(), of(&SteadyState::ttft),
+                 {"time to the first token", "s"});
+    table.object("tpot_s", spread_results(), of(&SteadyState::tpot),
+                 {"time of a further token", "s"});
+    table.add("good_share",
+              [](const SteadyPart& part) {
+                return OrNull{part.has_objective ? std::optional(part.steady->good_share())
+                                                 : std::nullopt};
+              },
+              {"requests that met the objective; null without one", "0 to 1"});
+    table.add("growth_per_s", of(&SteadyState::growth_per_s),
+              {"by how many requests more wait every second", "1/s"});
+    table.add("sustained", of(&SteadyState::is_sustained), {"whether the load can go on"});
+    return table;
+  }();
+  return kTable;
+}
+
 const ResultTable<ServingResult>& draft_results() {
   static const ResultTable<ServingResult> kTable = [] {
     ResultTable<ServingResult> table;
@@ -319,10 +363,9 @@ void add_totals(ResultTable<ServingOutcome>& table) {
   const auto result = [](auto member) {
     return [member](const ServingOutcome& run) { return run.result.*member; };
   };
-  table.add(
-      "asked",
-      [](const ServingOutcome& run) { return RawJson{run.asked.empty() ? "{}" : run.asked}; },
-      {"the command's words and options"});
+  table.add("asked",
+            [](const ServingOutcome& run) { return RawJson{run.asked.empty() ? "{}" : run.asked}; },
+            {"the command's words and options"});
   table.add("requests", [](const ServingOutcome& run) { return run.metrics.requests; },
             {"that ended"});
   table.add("steps", result(&ServingResult::steps), {"of all engines"});
@@ -331,6 +374,8 @@ void add_totals(ResultTable<ServingOutcome>& table) {
       [](const ServingOutcome& run) { return std::string_view(run.options.replicas.engine->name); },
       {"that schedules"});
   table.add("chips", &ServingOutcome::chips, {"of all replicas"});
+  table.add("kernels_of", [](const ServingOutcome& run) { return OrNull{given(run.borrowed)}; },
+            {"the chip whose kernels were measured in place of this one's; null: its own"});
   table.add("duration_s", [](const ServingOutcome& run) { return run.metrics.length; },
             {"from the first arrival to the last token", "s"});
   table.add("output_tokens", [](const ServingOutcome& run) { return run.metrics.output_tokens; },
@@ -354,6 +399,12 @@ void add_totals(ResultTable<ServingOutcome>& table) {
 }
 
 void add_lists(ResultTable<ServingOutcome>& table) {
+  table.object("steady_state", steady_results(),
+               [](const ServingOutcome& run) -> OrNull<SteadyPart> {
+                 if (!run.steady) return {};
+                 return {SteadyPart{&*run.steady, has_objective(run.objective)}};
+               },
+               {"without warm-up and drain; null if the run is too short to have one"});
   table.list("models", served_model_results(), models_of, {"each of several models"});
   table.list("tenants", tenant_results(), tenants_of, {"each of several tenants"});
   table.list("replicas", replica_results(),

@@ -10,7 +10,9 @@
 #include "schedules/lowering/steps/context.h"
 #include "schedules/lowering/steps/weight_stationary.h"
 #include "schedules/plan/inference_plan.h"
+#include "schedules/plan/pass_exchange.h"
 #include "workload/experts.h"
+#include "workload/layers.h"
 #include "workload/mixers/attention.h"
 #include "workload/parts/accumulation.h"
 #include "workload/parts/adapters.h"
@@ -127,9 +129,10 @@ LoweredLayer exchange_in_pieces(LoweredLayer layer, std::int64_t pieces) {
   return layer;
 }
 
-// In a pass of inference the ranks of a tensor group all have the tokens of their experts.
+// In a pass of inference the ranks of a tensor group all have the tokens of experts that it
+// divides.
 bool sends_tokens(const Ranks& mesh, bool is_pass) {
-  return !is_pass || (mesh.tp == 1 && mesh.ep > 1);
+  return !is_pass || sends_in_pass(mesh);
 }
 
 PromptRing ring_of(const Ranks& mesh, ContextMode mode) {

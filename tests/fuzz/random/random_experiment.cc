@@ -90,14 +90,15 @@ std::string random_experiment(Choices& choices) {
   choose_keys(choices, cluster, job);
   Json experiment;
   experiment["name"] = "random";
-  experiment["model"] = json_of(job.model);
   experiment["cluster"] = cluster.json;
-  for (const KeyGroup group : kKeyGroups) {
-    experiment[std::string(name_of(group))] = keys_of(group, job.plan);
-  }
   if (choices.one_in(4)) experiment["variation"] = random_variation(choices, job.plan.mesh.ranks());
   experiment["simulation"] = random_simulation(choices);
   experiment["seed"] = choices.below(1000);
+  choose_late(choices, job);
+  experiment["model"] = json_of(job.model);
+  for (const KeyGroup group : kKeyGroups) {
+    experiment[std::string(name_of(group))] = keys_of(group, job.plan);
+  }
   return experiment.dump(2) + '\n';
 }
 

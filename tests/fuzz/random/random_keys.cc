@@ -38,9 +38,7 @@ void choose_modules(Choices& choices, RandomJob& job) {
     if (choices.one_in(2)) modules.push_back(kAttention);
     if (choices.one_in(2)) modules.push_back(kNorm);
     if (choices.one_in(2)) modules.push_back(kActivation);
-    const bool has_up = model.latent.kv_rank > 0 || model.compressed.output_groups > 0;
-    if (has_up && choices.one_in(2)) modules.push_back(kLatentUp);
-    if (model.hyper.streams > 0 && choices.one_in(2)) modules.push_back(kHyper);
+    if (model.latent.kv_rank > 0 && choices.one_in(2)) modules.push_back(kLatentUp);
     if (has_mlp && choices.one_in(3)) modules.push_back(kMlp);
     if (model.experts.shared_intermediate > 0 && choices.one_in(3))
       modules.push_back(kSharedExperts);
@@ -82,7 +80,6 @@ bool takes_width(const ModelSpec& model, const ParallelPlan& plan) {
          plan.pieces.tensor_pieces == 1 && !plan.pieces.overlap_tensor &&
          (plan.is_inference() || model.attention.kv_heads % plan.mesh.tp == 0) &&
          model.state.heads == 0 && model.indexer.heads == 0 && model.local == LocalSpec{} &&
-         model.hyper.streams == 0 && model.compressed.output_groups == 0 &&
          !model.attention.qk_norm_whole && model.attention.gate == AttentionGate::kNone &&
          model.attention.query_rank == 0 && model.mixer_pattern.find('X') == std::string::npos &&
          !model.norms.parallel &&
@@ -107,9 +104,9 @@ void choose_context(Choices& choices, RandomJob& job) {
   using enum ContextMode;
   ParallelPlan& plan = job.plan;
   if (plan.mesh.cp == 1) return;
-  const bool reads_all = job.model.indexer.heads > 0 || job.model.compressed.output_groups > 0;
-  plan.tensor.cp_mode = reads_all ? choices.pick({kAllGather, kUlysses})
-                                  : choices.pick({kZigzagRing, kRing, kAllGather, kUlysses});
+  plan.tensor.cp_mode = job.model.indexer.heads > 0
+                            ? choices.pick({kAllGather, kUlysses})
+                            : choices.pick({kZigzagRing, kRing, kAllGather, kUlysses});
 }
 
 // ---- pipeline and experts ----
@@ -261,7 +258,6 @@ bool may_be_frozen(const RandomJob& job) {
 
 bool may_be_packed(const RandomJob& job) {
   return is_transformer(job) && job.model.indexer.heads == 0 &&
-         job.model.compressed.output_groups == 0 &&
          job.model.mixer_pattern.find_first_of("NX") == std::string::npos;
 }
 
@@ -341,7 +337,7 @@ void choose_muon(Choices& choices, RandomJob& job) {
   if (!fits || !choices.one_in(8)) return;
   plan.training.optimizer = Optimizer::kMuon;
   plan.update.newton_schulz_steps = choices.pick({5, 1});
-  plan.update.second_moment_bytes = choices.pick({4, 0});
+  plan.update.second_moment_bytes = std::min<std::int64_t>(4, plan.update.optimizer_bytes);
 }
 
 // ---- inference ----
@@ -351,9 +347,8 @@ bool may_serve(const RandomJob& job) {
   return is_transformer(job) && model.mixer_pattern.find('X') == std::string::npos;
 }
 
-// Returns whether no layer keeps a state, compressed keys or those of an indexer.
+// Returns whether no layer keeps a state or keys of an indexer.
 bool keeps_tokens_only(const ModelSpec& model) {
-  if (model.compressed.output_groups > 0) return false;
   return std::ranges::none_of(kinds_of(model), [](const BlockKind& kind) {
     return kind.has_state() || kind.mixer == Mixer::kSparse;
   });
@@ -459,9 +454,17 @@ void choose_keys(Choices& choices, const RandomCluster& cluster, RandomJob& job)
   choose_expert_keys(choices, cluster, job);
   choose_optimizer(choices, cluster, job.plan);
   choose_types(choices, cluster, job);
-  choose_muon(choices, job);
   if (may_serve(job) && choices.one_in(8)) choose_inference(choices, cluster, job);
+}
+
+void choose_late(Choices& choices, RandomJob& job) {
+  if (!is_transformer(job)) return;
+  choose_late_layers(choices, job);
+  if (job.plan.recomputing.kind == Recompute::kSelective && job.model.hyper.streams > 0) {
+    job.plan.recomputing.modules.push_back(RecomputeModule::kHyper);
+  }
   if (job.plan.pass.inference != Inference::kDecode) choose_pictures(choices, job);
+  if (!job.plan.is_inference()) choose_muon(choices, job);
 }
 
 }  // namespace stepsim

@@ -115,6 +115,19 @@ void choose_streams(Choices& choices, ModelSpec& model) {
   model.hyper = {.streams = choices.pick({4, 2}), .sinkhorn_iterations = choices.pick({20, 0})};
 }
 
+// Small pictures: patches, blocks and projectors of their own.
+void choose_vision(Choices& choices, ModelSpec& model) {
+  model.vision = {.layers = choices.pick({1, 2}),
+                  .hidden = choices.pick({64, 96}),
+                  .heads = choices.pick({4, 2}),
+                  .intermediate = choices.pick({96, 128}),
+                  .patch = choices.pick({14, 2}),
+                  .frames = choices.pick({1, 2}),
+                  .merge = choices.pick({1, 2}),
+                  .positions = choices.pick({0, 100}),
+                  .projectors = choices.pick({1, 2})};
+}
+
 }  // namespace
 
 void choose_mixers(Choices& choices, RandomJob& job) {
@@ -140,15 +153,23 @@ void choose_mixers(Choices& choices, RandomJob& job) {
   } else if (job.plan.mesh.cp == 1 && model.attention.causal && model.attention.window == 0 &&
              !model.parallel_branches && choices.one_in(10)) {
     model.mixer_pattern = "NX";
-  } else if (choices.one_in(8)) {
-    choose_compressed(choices, job.plan, model);
   }
-  choose_streams(choices, model);
   if (model.experts.routed > 0 && choices.one_in(8)) model.experts.latent = 64;
   if (model.experts.routed > 0 && model.experts.load.empty() && choices.one_in(8)) {
     model.experts.zero = model.experts.routed;
     if (model.experts.per_token % 2 != 0) model.experts.zero = 0;
   }
+}
+
+void choose_late_layers(Choices& choices, RandomJob& job) {
+  ModelSpec& model = job.model;
+  const ParallelPlan& plan = job.plan;
+  const bool is_plain = model.mixer_pattern.empty() && model.attention.causal &&
+                        plan.mesh.cp == 1 && !plan.tensor.divides_width() &&
+                        plan.batch.document_length == 0 && plan.cache.split == CacheSplit::kHeads;
+  if (is_plain && choices.one_in(6)) choose_compressed(choices, plan, model);
+  if (!plan.tensor.divides_width()) choose_streams(choices, model);
+  if (choices.one_in(8)) choose_vision(choices, model);
 }
 
 }  // namespace stepsim

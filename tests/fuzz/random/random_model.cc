@@ -111,19 +111,6 @@ void choose_blocks(Choices& choices, ModelSpec& model) {
   if (choices.one_in(10)) model.prediction.modules = 1;
 }
 
-// Small pictures: patches, blocks and projectors of their own.
-void choose_vision(Choices& choices, ModelSpec& model) {
-  model.vision = {.layers = choices.pick({1, 2}),
-                  .hidden = choices.pick({64, 96}),
-                  .heads = choices.pick({4, 2}),
-                  .intermediate = choices.pick({96, 128}),
-                  .patch = choices.pick({14, 2}),
-                  .frames = choices.pick({1, 2}),
-                  .merge = choices.pick({1, 2}),
-                  .positions = choices.pick({0, 100}),
-                  .projectors = choices.pick({1, 2})};
-}
-
 void choose_transformer(Choices& choices, RandomJob& job) {
   ModelSpec& model = job.model;
   choose_attention(choices, job);
@@ -132,7 +119,6 @@ void choose_transformer(Choices& choices, RandomJob& job) {
   choose_mixers(choices, job);
   model.embedding.vocabulary = choices.pick({1000, 128, 32000, 101});
   if (choices.one_in(6)) model.embedding.learned_positions = job.plan.batch.sequence;
-  if (choices.one_in(8)) choose_vision(choices, model);
 }
 
 }  // namespace

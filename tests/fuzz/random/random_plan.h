@@ -28,7 +28,14 @@ void choose_model(Choices& choices, RandomJob& job);
 // Sets how layers of a transformer mix tokens, where that is not plain attention.
 void choose_mixers(Choices& choices, RandomJob& job);
 
+// Sets layers that came later than the others: compressed keys, residual streams, a vision part.
+void choose_late_layers(Choices& choices, RandomJob& job);
+
 // Sets all other keys of the plan.
 void choose_keys(Choices& choices, const RandomCluster& cluster, RandomJob& job);
+
+// Sets those layers, and the keys that go with them, and Muon. Drawn behind all else, so that a
+// seed's run stays as it was unless it gets one of them.
+void choose_late(Choices& choices, RandomJob& job);
 
 }  // namespace stepsim

@@ -171,7 +171,7 @@ KvRoom fit_cache(const LargestPass& pass, const Experiment& experiment, const Cl
                  EngineOptions& engine) {
   const EngineMemory& memory = engine.memory;
   const std::int64_t ranks = experiment.plan.mesh.dp;
-  const bool adds = experiment.plan.ranks() > 1 && cluster.chip.communication.nvls;
+  const bool adds = experiment.plan.mesh.ranks() > 1 && cluster.chip.communication.nvls;
   const Bytes apart =
       memory.context_memory.value_or(pass.fixed) + (adds ? memory.collective_memory : Bytes(0));
   Bytes seen = cluster.chip.memory_capacity - memory.unseen_memory;

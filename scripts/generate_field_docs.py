@@ -39,6 +39,16 @@ One pass of inference in place of a training step: the group `pass` of a file, `
 
 """
 
+TRANSPORT = """# Fields of a transport
+
+What moves packets where there is one: the object `transport` of a [network case](network-cases.md#transports), and
+`stepsim network --transport NAME[,field=value..]`. [transports.md](transports.md) says what each kind is and how near it comes to
+other simulators. `stepsim help transport` shows this page in a terminal, with the kinds. Defaults are those of `go-back-n`.
+
+Written by `scripts/generate_field_docs.py` from the program; change `sim/network/transport/transport_spec.cc`, not this page.
+
+"""
+
 SIMULATION = """# Fields of a simulation
 
 They say how an experiment is simulated: the group `simulation` of a file. The options of `stepsim run` with the same
@@ -123,6 +133,7 @@ PAGES = {
     "plan-keys.md": [(PLAN, ["plan"])],
     "software-keys.md": [(SOFTWARE, ["software"])],
     "pass-keys.md": [(PASS, ["pass"])],
+    "transport-fields.md": [(TRANSPORT, ["transport"])],
     "simulation-fields.md": [(SIMULATION, ["simulation"])],
     "model-fields.md": [(MODEL, ["model"])],
     "chip-fields.md": [(CHIP, ["chip"]), (HOST, ["host"])],

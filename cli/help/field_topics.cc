@@ -15,6 +15,7 @@
 #include "sim/collectives/library_fields.h"
 #include "sim/fields/field_help.h"
 #include "sim/hardware/host_fields.h"
+#include "sim/network/transport/transport_table.h"
 #include "workload/model/model_fields.h"
 
 namespace stepsim {
@@ -42,6 +43,14 @@ constexpr const char* kPassHead =
     R"(Keys of one pass of inference, as in --pass decode,batch=64,context=8192: what the
 plan computes in place of a training step. --set pass.batch=64 and the group `pass` of a
 file set the same keys. `stepsim help pass KEY` shows one.
+
+)";
+
+constexpr const char* kTransportHead =
+    R"(A transport moves packets: --transport dcqcn, or --transport dcqcn,rto=1ms,queue=1MB
+with fields over the defaults of the kind. The object `transport` of a network case has
+the same fields. `stepsim help transport FIELD` shows one. Defaults below are those of
+go-back-n; where a kind differs, docs/transports.md says how. Kinds:
 
 )";
 
@@ -199,6 +208,15 @@ std::string software_help(std::span<const std::string> keys) {
 
 std::string pass_help(std::span<const std::string> keys) {
   return field_help("pass", kPassHead, pass_fields(), keys);
+}
+
+std::string transport_help(std::span<const std::string> fields) {
+  std::string head = kTransportHead;
+  for (const TransportRow& row : transport_table()) {
+    head += fmt::format("  {:<17} {}\n  {:<17} ({})\n", row.name, row.help, "", row.source);
+  }
+  head += '\n';
+  return field_help("transport", head.c_str(), transport_fields(), fields);
 }
 
 std::string simulation_help(std::span<const std::string> fields) {

@@ -14,6 +14,7 @@ namespace stepsim {
 std::string plan_help(std::span<const std::string> keys);
 std::string software_help(std::span<const std::string> keys);
 std::string pass_help(std::span<const std::string> keys);
+std::string transport_help(std::span<const std::string> fields);
 std::string simulation_help(std::span<const std::string> fields);
 std::string chip_help(std::span<const std::string> fields);
 std::string model_help(std::span<const std::string> fields);

@@ -28,6 +28,8 @@
 #include "sim/network/flow_run.h"
 #include "sim/network/latency_bandwidth_network.h"
 #include "sim/network/packets/packet_network.h"
+#include "sim/network/transport/transport_table.h"
+#include "sim/network/transport/transport_text.h"
 
 namespace stepsim {
 namespace {
@@ -45,6 +47,7 @@ constexpr double kPacketHopsPerSecond = 4e6;
 struct NetworkOptions {
   std::string path;
   std::optional<Fidelity> fidelity;  // unset: the one that the format of the case is for
+  std::string transport;             // over that of the case; empty: none
   std::string json;                  // file, or "-" for standard output; empty: none
   bool yes = false;                  // runs packets however long it takes
 };
@@ -69,6 +72,9 @@ po::options_description network_option_list() {
   auto add = options.add_options();
   add("fidelity", text("latency-bandwidth|flow|packet"),
       "network model (default: the one that the format of the case is made for)");
+  add("transport", text("NAME[,KEYS]"),
+      "transport of packets, in place of the case's; keys alone change that: stepsim help "
+      "transport");
   add_json_option(options);
   add("yes", "run even if a packet simulation takes long");
   add_input_option(options);
@@ -95,6 +101,12 @@ NetworkOptions read_network_options(const std::vector<std::string>& arguments,
       problems.push_back(
           {"--fidelity", "must be latency-bandwidth, flow or packet, is \"" + name + "\""});
     }
+  }
+  if (line.options.count("transport") != 0) options.transport = line.value("transport");
+  if (!options.transport.empty() &&
+      options.fidelity.value_or(Fidelity::kPacket) != Fidelity::kPacket) {
+    problems.push_back({"--transport", "moves packets; leave out --fidelity " +
+                                           std::string(name_of(*options.fidelity))});
   }
   options.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   options.yes = line.options.count("yes") != 0;
@@ -342,6 +354,22 @@ std::string table(const FinishedCase& run) {
                      to_text(Bytes(run.peak_rss_bytes)));
 }
 
+// Says what of the case a transport can't carry.
+void check_case_transport(const NetworkCase& input, std::vector<Problem>& problems) {
+  std::vector<bool> is_checked(input.fabric.links().size(), false);
+  for (const LinkId link : input.flows.route_links) {
+    if (is_checked[link.index()]) continue;
+    is_checked[link.index()] = true;
+    if (has_way_back(input.fabric, link)) continue;
+    const Link& there = input.fabric.link(link);
+    problems.push_back(
+        {"links", fmt::format("{} has no link back, which answers of a transport need: add one "
+                              "from {} to {}",
+                              input.link_ids.name(link.index()), input.fabric.node(there.to).name,
+                              input.fabric.node(there.from).name)});
+  }
+}
+
 ExitStatus run_network_command(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
   const NetworkOptions options = read_network_options(arguments, problems);
@@ -353,9 +381,18 @@ ExitStatus run_network_command(const std::vector<std::string>& arguments) {
       problems.insert(problems.end(), error.problems().begin(), error.problems().end());
     }
   }
+  if (!options.transport.empty()) {
+    TransportSpec start = input.transport.value_or(default_transport(TransportKind::kGoBackN));
+    input.transport = read_transport_text(options.transport, start, problems);
+    const bool has_payload = options.transport.find("payload=") != std::string::npos;
+    if (input.packets && !has_payload) input.transport->payload = input.packets->packet_bytes;
+  }
+  if (input.transport && problems.empty()) check_case_transport(input, problems);
   throw_if_any(std::move(problems));
   const Fidelity fidelity =
-      options.fidelity.value_or(input.packets ? Fidelity::kPacket : Fidelity::kFlow);
+      !options.transport.empty()
+          ? Fidelity::kPacket
+          : options.fidelity.value_or(input.packets ? Fidelity::kPacket : Fidelity::kFlow);
   if (fidelity == Fidelity::kPacket) announce_packet_hops(input, options.yes);
   const FinishedCase run = run_case(input, fidelity);
   Outputs outputs;

@@ -16,9 +16,9 @@ double marking_probability(const SwitchSpec& spec, std::int64_t queue) {
 SwitchBuffer::SwitchBuffer(const SwitchSpec& spec, std::uint32_t inputs)
     : pfc_(spec.pfc),
       size_(spec.shared_buffer.value_or(Bytes(0)).value()),
-      pool_(size_ - inputs * (spec.pfc_headroom + spec.pfc_reserve).value()),
+      pool_(size_ - inputs * (spec.pfc_headroom.value_or(Bytes(0)) + spec.pfc_reserve).value()),
       reserve_(spec.pfc_reserve.value()),
-      headroom_(spec.pfc_headroom.value()),
+      headroom_(spec.pfc_headroom.value_or(Bytes(0)).value()),
       xoff_(spec.pfc_xoff.value_or(Bytes(0)).value()),
       xon_(spec.pfc_xon.value_or(Bytes(0)).value()),
       resume_offset_(spec.pfc_resume_offset.value()),

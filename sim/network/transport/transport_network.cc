@@ -234,8 +234,17 @@ TransportFabric::TransportFabric(const Fabric& fabric, const TransportSpec& spec
     host_number_[node] = degree[node] == 1 ? hosts++ : 0;
   }
   if (!has_buffers_) return;
-  for (Node& node : nodes_) {
-    node.buffer = std::make_unique<SwitchBuffer>(spec_.switches, node.inputs);
+  std::vector<Bytes> headroom(nodes_.size(), Bytes(0));
+  for (const Link& link : fabric.links()) {
+    Bytes& most = headroom[link.to.index()];
+    most = std::max(most, headroom_needed(spec_, link.bandwidth.value(), link.latency.count()));
+  }
+  for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    SwitchSpec switches = spec_.switches;
+    if (switches.pfc == PfcKind::kDynamic && !switches.pfc_headroom) {
+      switches.pfc_headroom = headroom[node];
+    }
+    nodes_[node].buffer = std::make_unique<SwitchBuffer>(switches, nodes_[node].inputs);
   }
 }
 
@@ -919,6 +928,13 @@ std::string TransportFabric::blocked_report() const {
 }
 
 }  // namespace
+
+bool has_way_back(const Fabric& fabric, LinkId link) {
+  const Link& there = fabric.link(link);
+  return std::ranges::any_of(fabric.links(), [&there](const Link& other) {
+    return other.from == there.to && other.to == there.from;
+  });
+}
 
 std::unique_ptr<TransportNetwork> make_transport_network(const Fabric& fabric,
                                                          const TransportSpec& spec,

@@ -60,6 +60,9 @@ class TransportNetwork : public Network {
   virtual const PortCounters& port(LinkId link) const = 0;
 };
 
+// Returns whether a link leads the other way. O(links).
+bool has_way_back(const Fabric& fabric, LinkId link);
+
 // `router`: of the same fabric, for policies other than given_route; nullptr: all shortest paths.
 // Throws std::logic_error for a spec that check_transport() refuses.
 std::unique_ptr<TransportNetwork> make_transport_network(const Fabric& fabric,

@@ -166,7 +166,8 @@ void add_switch_fields(Table& table) {
       {.help = "Dynamic: a paused port goes on this many bytes below the threshold."});
   add("pfc_headroom", &SwitchSpec::pfc_headroom, Limits::at_least(0),
       {.help = "Bytes a port for what arrives after the pause; more is dropped.",
-       .advice = "Two delays of the link at its rate, two packets and the frame."});
+       .advice = "Two delays of the link at its rate, two packets and the frame.",
+       .unset = "that, for the longest link of the switch; static: no limit"});
   add("pfc_reserve", &SwitchSpec::pfc_reserve, Limits::at_least(0),
       {.help = "Dynamic: bytes a port that are never shared."});
   add("pfc_frame", &SwitchSpec::pfc_frame, packet_limits(0),
@@ -358,6 +359,11 @@ const FieldTable<TransportSpec>& transport_fields() {
   return kTable;
 }
 
+Bytes headroom_needed(const TransportSpec& spec, double rate, Instant latency) {
+  const auto flight = static_cast<std::int64_t>(2 * rate * static_cast<double>(latency) * 1e-12);
+  return Bytes(flight) + 2 * (spec.payload + spec.header) + spec.switches.pfc_frame;
+}
+
 std::vector<Problem> check_transport(const TransportSpec& spec, double most_rate,
                                      Instant most_latency) {
   std::vector<Problem> problems;
@@ -402,16 +408,12 @@ std::vector<Problem> check_transport(const TransportSpec& spec, double most_rate
     problems.push_back({"shared_buffer", "must be given for dynamic pauses"});
   }
   if (switches.pfc == PfcKind::kDynamic && most_rate > 0) {
-    // 802.1Qbb without the response of the far end: both delays, a packet that has just begun at
-    // either end, and the frame.
-    const auto flight =
-        static_cast<std::int64_t>(2 * most_rate * static_cast<double>(most_latency) * 1e-12);
-    const std::int64_t needed = flight + 2 * packet + switches.pfc_frame.value();
-    if (switches.pfc_headroom.value() < needed) {
+    const std::int64_t needed = headroom_needed(spec, most_rate, most_latency).value();
+    if (switches.pfc_headroom && switches.pfc_headroom->value() < needed) {
       problems.push_back({"pfc_headroom", "must be at least " + bytes_text(needed) +
                                               " on the longest link (two delays, two packets and "
                                               "the frame) or packets are lost, is " +
-                                              bytes_text(switches.pfc_headroom.value())});
+                                              bytes_text(switches.pfc_headroom->value())});
     }
   }
   return problems;

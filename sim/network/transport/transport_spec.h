@@ -77,7 +77,7 @@ struct SwitchSpec {
   std::optional<Bytes> pfc_xon{};
   double pfc_alpha = 0.125;
   Bytes pfc_resume_offset{0};
-  Bytes pfc_headroom{0};
+  std::optional<Bytes> pfc_headroom{};  // unset: what the links of the switch need
   Bytes pfc_reserve{0};
   Bytes pfc_frame{64};
   bool trim = false;
@@ -139,6 +139,11 @@ struct TransportSpec {
 };
 
 const FieldTable<TransportSpec>& transport_fields();
+
+// Returns the headroom of a link of this rate (bytes/s) and latency (ps): what comes after a pause
+// was decided (802.1Qbb without the response of the far end): both delays, a packet that has just
+// begun at either end, and the frame.
+Bytes headroom_needed(const TransportSpec& spec, double rate, Instant latency);
 
 // Returns what doesn't fit together: a queue below a packet, thresholds in the wrong order,
 // headroom that PFC can't keep on a link of this rate and latency (0: unknown) with so much longest

@@ -110,7 +110,6 @@ void roce(TransportSpec& spec) {
   spec.switches.shared_buffer = Bytes(32 << 20);
   spec.switches.pfc = PfcKind::kDynamic;
   spec.switches.pfc_resume_offset = Bytes(3072);
-  spec.switches.pfc_headroom = Bytes(64 << 10);
   spec.switches.pfc_reserve = Bytes(4096);
 }
 void roce_with_marks(TransportSpec& spec) {

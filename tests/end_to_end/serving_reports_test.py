@@ -84,6 +84,18 @@ class ServingReportsTest(StepsimTest):
         self.assertEqual(times[0], times[2])
         self.assertAlmostEqual(times[0] / 17.2e-3, 1, delta=0.2)
 
+    # vLLM's --tensor-parallel-size 2 --data-parallel-size 4 --enable-expert-parallel: between the two ends.
+    def test_attention_over_tp_in_groups_with_experts_over_all(self):
+        def tpot(plan):
+            return serve("deepseek-r1", "dgx-h200-8", plan, "closed:concurrency=8,count=16,input=1000,output=50",
+                         "--engine", "sglang")["tpot_s"]["mean"]
+        ends = tpot("tp=1,dp=8,ep=8"), tpot("tp=8,ep=8,etp=1")
+        for plan in ("tp=2,dp=4,ep=8", "tp=4,dp=2,ep=8"):
+            self.assertTrue(min(ends) <= tpot(plan) <= max(ends), plan)
+        result = stepsim("serve", "--model", "deepseek-r1", "--cluster", "dgx-h200-8", "--plan", "tp=8,dp=8,ep=8",
+                         "--engine", "sglang", "--requests", "burst:count=1,input=100,output=5")
+        self.assertIn("is tp=1,dp=8", result.stderr)
+
     def test_published_traces_are_read(self):
         for file, requests, found in (("mooncake.jsonl", 3, 2048), ("azure.csv", 3, 0), ("burstgpt.csv", 3, 0),
                                       ("vidur.csv", 2, 0), ("bench.json", 2, 0)):

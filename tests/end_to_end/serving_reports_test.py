@@ -60,7 +60,7 @@ class ServingReportsTest(StepsimTest):
 
     # server_args.py: chunked_prefill_size // dp_size, 8,192 / 8.
     def test_sglangs_defaults_depend_on_the_layout(self):
-        trace = self.path("trace.json")
+        trace = self.folder / "trace.json"
         serve("deepseek-v3", "dgx-h200-8", "dp=8,ep=8", "burst:count=16,input=8192,output=2",
               "--engine", "sglang@0.5", "--trace", str(trace))
         names = {event["name"] for event in json.loads(trace.read_text())["traceEvents"] if "prefill" in
@@ -119,13 +119,13 @@ class ServingReportsTest(StepsimTest):
         self.assertGreater(best["output_tokens_per_s_per_chip"], 660)
 
     def test_objectives_that_nothing_meets_get_the_nearest(self):
-        result = stepsim("serve-search", "--model", "llama3-8b", "--cluster", "dgx-h100-2", "--input", "1024",
+        result = stepsim("serve-search", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--chips", "2", "--input", "1024",
                          "--output", "64", "--slo", "tpot=1ms", "--quiet")
         self.assertEqual(result.returncode, 1)
         self.assertIn("nearest: tp=2 with 1 at a time", result.stdout)
 
     def test_the_chips_for_a_rate(self):
-        result = stepsim("serve-search", "--model", "llama3-8b", "--cluster", "dgx-h100-2", "--input", "1024",
+        result = stepsim("serve-search", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--chips", "2", "--input", "1024",
                          "--output", "128", "--slo", "ttft=2s,tpot=50ms", "--rate", "80", "--json", "-", "--quiet")
         best = json.loads(result.stdout)["best"]
         self.assertGreaterEqual(best["replicas"] * best["rate"], 80)

@@ -70,7 +70,7 @@ CacheShape shape_of(StageCache cache, std::int64_t block) {
   if (shape.of_block == Bytes(0) && !cache.windows.empty()) {
     const auto longest = std::prev(cache.windows.end());
     shape.most_chain = (longest->first + block - 1) / block;
-    shape.of_block = (longest->second + Bytes(shape.most_chain - 1)) / shape.most_chain;
+    shape.of_block = (block * longest->second + Bytes(longest->first - 1)) / longest->first;
     cache.windows.erase(longest);
   } else if (shape.of_block == Bytes(0)) {
     shape.most_chain = 0;

@@ -11,11 +11,11 @@
 
 #include "experiment/build_cluster.h"
 #include "experiment/passes/pass_times.h"
-#include "serving/metrics/steady_state.h"
 #include "serving/passes/kv_room.h"
 #include "serving/passes/simulated_step_cost.h"
 #include "serving/requests/request_source.h"
 #include "serving/serving_run.h"
+#include "serving/steady_state.h"
 #include "sim/base/parallel.h"
 #include "sim/base/quantity_text.h"
 
@@ -82,15 +82,16 @@ class LayoutSearch {
     return false;
   }
 
-  // Serves requests that come at random at this rate, for some twenty times of the slowest one.
+  // Serves requests that come at random at this rate, for 25 times as long as one takes alone.
   bool add_rate(double rate, SearchedLayout& found) {
     constexpr double kLeast = 200;
+    constexpr double kTimes = 25;
     constexpr double kMost = 20'000;
     RequestSource source;
     source.kind = ArrivalKind::kPoisson;
     source.rate = rate;
-    source.count = static_cast<std::int64_t>(
-        std::clamp(kTellingTimes * rate * to_seconds(of_one_), kLeast, kMost));
+    source.count =
+        static_cast<std::int64_t>(std::clamp(kTimes * rate * to_seconds(of_one_), kLeast, kMost));
     source.input = options_.input;
     source.output = spread(options_.output);
     source.seed = options_.seed;

@@ -134,7 +134,7 @@ class ServeTest(StepsimTest):
 
     def test_steps_of_a_model_are_simulated(self):
         served = ["serve", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan", "tp=8",
-                  "--requests", "burst:count=8,input=100,output=20", "--json", "-"]
+                  "--requests", "burst:count=8,input=100,output=20", "--software", "none", "--json", "-"]
         result = stepsim(*served)
         self.assertEqual(result.returncode, 0, result.stderr)
         data = json.loads(result.stdout)
@@ -171,7 +171,7 @@ class ServeTest(StepsimTest):
 
     def test_context_ranks_divide_prompts_of_prefill_workers(self):
         served = ["serve", "--model", "llama3-8b", "--cluster", "dgx-h100-32", "--json", "-", "--requests",
-                  "burst:count=1,input=4096,output=3"]
+                  "burst:count=1,input=4096,output=3", "--software", "none"]
         apart = ["--prefill", "workers=2,tp=4,cp=2", "--decode", "workers=1,tp=8"]
         answer = json.loads(stepsim(*served, *apart, "--exact-steps", "--transfer", "network").stdout)
         step = json.loads(stepsim("run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
@@ -349,7 +349,7 @@ class ExperimentTest(StepsimTest):
         self.expect_refused(["serve", "llama3-8b-dgx-h100-8"],
                             "llama3-8b-dgx-h100-8: says nothing about how it is served")
         self.expect_refused(["serve", "gpt-oss-120b-b200-1k1k", "--software", "lmdeploy"],
-                            "--software: must be vllm, sglang or trtllm, is \"lmdeploy\"")
+                            "--software: must be vllm, sglang, trtllm or none, is \"lmdeploy\"")
         self.expect_refused(["serve", "gpt-oss-120b-b200-1k1k", "llama3-8b-dgx-h100-8"],
                             "llama3-8b-dgx-h100-8: is one word too many")
         self.expect_refused(["serve", "llama3-8b-dgx-h100-8", "--requests", "burst:count=2,mix=1k1k"],

@@ -60,7 +60,7 @@ class ServingReportsTest(StepsimTest):
 
     # server_args.py: chunked_prefill_size // dp_size, 8,192 / 8.
     def test_sglangs_defaults_depend_on_the_layout(self):
-        trace = self.path("trace.json")
+        trace = self.folder / "trace.json"
         serve("deepseek-v3", "dgx-h200-8", "dp=8,ep=8", "burst:count=16,input=8192,output=2",
               "--engine", "sglang@0.5", "--trace", str(trace))
         names = {event["name"] for event in json.loads(trace.read_text())["traceEvents"] if "prefill" in
@@ -83,6 +83,18 @@ class ServingReportsTest(StepsimTest):
         self.assertEqual(times[0], times[1])
         self.assertEqual(times[0], times[2])
         self.assertAlmostEqual(times[0] / 17.2e-3, 1, delta=0.2)
+
+    # vLLM's --tensor-parallel-size 2 --data-parallel-size 4 --enable-expert-parallel: between the two ends.
+    def test_attention_over_tp_in_groups_with_experts_over_all(self):
+        def tpot(plan):
+            return serve("deepseek-r1", "dgx-h200-8", plan, "closed:concurrency=8,count=16,input=1000,output=50",
+                         "--engine", "sglang")["tpot_s"]["mean"]
+        ends = tpot("tp=1,dp=8,ep=8"), tpot("tp=8,ep=8,etp=1")
+        for plan in ("tp=2,dp=4,ep=8", "tp=4,dp=2,ep=8"):
+            self.assertTrue(min(ends) <= tpot(plan) <= max(ends), plan)
+        result = stepsim("serve", "--model", "deepseek-r1", "--cluster", "dgx-h200-8", "--plan", "tp=8,dp=8,ep=8",
+                         "--engine", "sglang", "--requests", "burst:count=1,input=100,output=5")
+        self.assertIn("is tp=1,dp=8", result.stderr)
 
     def test_published_traces_are_read(self):
         for file, requests, found in (("mooncake.jsonl", 3, 2048), ("azure.csv", 3, 0), ("burstgpt.csv", 3, 0),
@@ -107,13 +119,13 @@ class ServingReportsTest(StepsimTest):
         self.assertGreater(best["output_tokens_per_s_per_chip"], 660)
 
     def test_objectives_that_nothing_meets_get_the_nearest(self):
-        result = stepsim("serve-search", "--model", "llama3-8b", "--cluster", "dgx-h100-2", "--input", "1024",
+        result = stepsim("serve-search", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--chips", "2", "--input", "1024",
                          "--output", "64", "--slo", "tpot=1ms", "--quiet")
         self.assertEqual(result.returncode, 1)
         self.assertIn("nearest: tp=2 with 1 at a time", result.stdout)
 
     def test_the_chips_for_a_rate(self):
-        result = stepsim("serve-search", "--model", "llama3-8b", "--cluster", "dgx-h100-2", "--input", "1024",
+        result = stepsim("serve-search", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--chips", "2", "--input", "1024",
                          "--output", "128", "--slo", "ttft=2s,tpot=50ms", "--rate", "80", "--json", "-", "--quiet")
         best = json.loads(result.stdout)["best"]
         self.assertGreaterEqual(best["replicas"] * best["rate"], 80)

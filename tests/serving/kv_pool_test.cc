@@ -53,7 +53,8 @@ TEST(KvPoolTest, PrefixesBranch) {
   KvPool pool(200, 16, true);
   KvHolding first;
   const auto asked = [](std::uint32_t request, const PromptChain& chain) {
-    return PromptIdentity{.request = RequestId(request), .prefix_tokens = 700, .chain = &chain};
+    return PromptIdentity{
+        .request = RequestId(request), .prefix = {}, .prefix_tokens = 700, .chain = &chain};
   };
   pool.take(first, pool.blocks_of(700));
   pool.name_shared(first, asked(0, left), 700);

@@ -25,7 +25,7 @@
 
 namespace stepsim {
 
-inline constexpr double kTellingTimes = 25;
+inline constexpr double kTellingTimes = 100;
 
 struct SteadyState {
   Time from{};

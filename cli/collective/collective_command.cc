@@ -384,7 +384,8 @@ std::string collective_json(const CollectiveRequest& request, const std::vector<
          '\n';
 }
 
-std::string collective_json(const CollectiveRequest& request, const std::vector<AlgorithmColumn>& columns) {
+std::string collective_json(const CollectiveRequest& request,
+                            const std::vector<AlgorithmColumn>& columns) {
   return every_algorithm_results().json({&request, &columns}) + '\n';
 }
 

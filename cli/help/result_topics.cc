@@ -100,9 +100,9 @@ std::string results_help(std::span<const std::string> words) {
   for (const Subcommand* subcommand : subcommands_with_results()) {
     if (subcommand->name == words[0]) return text_of(*subcommand);
   }
-  throw ConfigError({{words[0], "writes no JSON" + did_you_mean(words[0], names,
-                                                                "These do: " +
-                                                                    comma_separated(names))}});
+  throw ConfigError(
+      {{words[0],
+        "writes no JSON" + did_you_mean(words[0], names, "These do: " + comma_separated(names))}});
 }
 
 }  // namespace stepsim

@@ -215,7 +215,9 @@ const ResultTable<CaseFlow>& flow_results() {
   static const ResultTable<CaseFlow> kTable = [] {
     ResultTable<CaseFlow> table;
     table.add("id",
-              [](const CaseFlow& one) { return RawJson{one.run->input.flow_ids.name(one.flow)}; },
+              [](const CaseFlow& one) {
+                return RawJson{std::string(one.run->input.flow_ids.name(one.flow))};
+              },
               {"as in the file"});
     table.add("finish_s",
               [](const CaseFlow& one) {

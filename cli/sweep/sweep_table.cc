@@ -239,14 +239,13 @@ const ResultTable<SweptPoint>& point_of_sweep_results() {
     table.add("number", [](const SweptPoint& point) { return point.row->number; }, {"in order"});
     table.add("inputs", inputs_of, {"by path"});
     for (std::size_t i = 0; i < columns_of_table().size(); ++i) {
-      table.add(
-          columns_of_table()[i].name,
-          [i](const SweptPoint& point) -> std::optional<OrNull<RawJson>> {
-            const auto& cells = point.row->cells;
-            if (cells.empty()) return std::nullopt;
-            return OrNull{cells[i].empty() ? std::nullopt : std::optional(RawJson{cells[i]})};
-          },
-          {"of the result of the run", "", "where the point ran"});
+      table.add(columns_of_table()[i].name,
+                [i](const SweptPoint& point) -> std::optional<OrNull<RawJson>> {
+                  const auto& cells = point.row->cells;
+                  if (cells.empty()) return std::nullopt;
+                  return OrNull{cells[i].empty() ? std::nullopt : std::optional(RawJson{cells[i]})};
+                },
+                {"of the result of the run", "", "where the point ran"});
     }
     table.add("problem", [](const SweptPoint& point) { return OrNull{given(point.row->problem)}; },
               {"why it can't run; null: it ran"});

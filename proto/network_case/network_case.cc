@@ -292,9 +292,8 @@ void CaseLoader::read_transport() {
     if (longest == nullptr || flight(link) > flight(*longest)) longest = &link;
   }
   const bool is_own = longest != nullptr && !transport.contains("parameters");
-  for (const Problem& problem :
-       check_transport(spec, is_own ? longest->bandwidth.value() : 0,
-                       is_own ? longest->latency.count() : 0)) {
+  for (const Problem& problem : check_transport(spec, is_own ? longest->bandwidth.value() : 0,
+                                                is_own ? longest->latency.count() : 0)) {
     problems_.add("transport." + problem.field, problem.message);
   }
   result_.transport = std::move(spec);

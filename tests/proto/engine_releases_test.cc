@@ -75,7 +75,9 @@ TEST(EngineReleasesTest, KeysBehindTheReleaseGoFirst) {
   EXPECT_EQ(options.cache.kv_fraction, 0.7);
   EXPECT_EQ(options.batching.sequences, 1024);
   std::vector<Problem> problems;
-  EXPECT_EQ(with_release("vllm,budget=1", "--engine", {}, problems), "vllm,budget=1");
+  // Without a release the memory of the newest stands before the keys.
+  const std::string newest = with_release("vllm,budget=1", "--engine", {}, problems);
+  EXPECT_TRUE(newest.starts_with("vllm,") && newest.ends_with(",budget=1")) << newest;
   EXPECT_TRUE(problems.empty());
 }
 

@@ -83,7 +83,7 @@ std::vector<ReadByHand> messages_read_by_hand() {
        {"on", "name"}},
       {file::EngineRelease::descriptor(),
        "proto/catalog/load_engine_releases.cc",
-       {"name", "engine", "keys", "defaults"}},
+       {"name", "engine", "keys", "defaults", "memory", "shared_by_ranks", "keys_of_ranks"}},
       {file::EngineDefaults::descriptor(),
        "proto/catalog/load_engine_releases.cc",
        {"usage", "memory_from", "memory_below", "chip", "not_chip", "tp_from", "keys",

@@ -57,7 +57,10 @@ TEST(PublishedReportTest, SaysWhoMeasuredWithWhatAndWhyItDiffers) {
 }
 
 TEST(PublishedReportTest, JsonHasTheSame) {
-  const auto json = nlohmann::json::parse(published_json(comparisons()));
+  nlohmann::json json;
+  for (const PublishedComparison& one : comparisons()) {
+    json.push_back(nlohmann::json::parse(published_results().json(one)));
+  }
   ASSERT_EQ(json.size(), 3U);
   EXPECT_EQ(json[0]["metric"], "step_time");
   EXPECT_EQ(json[0]["published"], 5e-6);
@@ -67,7 +70,6 @@ TEST(PublishedReportTest, JsonHasTheSame) {
   EXPECT_EQ(json[1]["as_expected"], false);
   EXPECT_EQ(json[2]["why"], "the cache counts");
   EXPECT_NEAR(json[2]["ratio"].get<double>(), 1.25, 1e-12);
-  EXPECT_EQ(published_json({}), "[]");
 }
 
 }  // namespace

@@ -240,7 +240,8 @@ double ways_limit(double gather_s) {
 
 std::vector<StudyRow> short_group_rows() {
   const double gather = predict("B1", {{"V", kActivations}, {"W", kV5pBothWays}});
-  const double ways = predict("E4", {{"F", kWidthF}, {"M", 1}, {"W", kV5pBothWays}, {"C", kV5pPeak}});
+  const double ways =
+      predict("E4", {{"F", kWidthF}, {"M", 1}, {"W", kV5pBothWays}, {"C", kV5pPeak}});
   // 8 neighbours of 16 form a line: 7/8 V over W/2, 1.75 V / W. If the 8 have a wrapped axis of
   // their own: 7/8 V / W. Packets of 4 KiB are stored on the long way back: 6 in each of 7 rounds,
   // 1.9 us of 652.

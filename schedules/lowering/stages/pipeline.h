@@ -5,9 +5,9 @@
 // There is a stream for each combination of send or receive, peer, and activation or gradient, in
 // the order of the rank's ops. If shares_ways() of the schedule says that the order may differ,
 // each boundary has streams of its own. A receive is posted when the previous one on its stream has
-// arrived, ahead of its use: messages travel beside the compute (docs/decisions.md, 6). The messages
-// of a fused op are one batch at its start and one at its end, and each batch ends as a whole. Each
-// direction has a stream for them.
+// arrived, ahead of its use: messages travel beside the compute (docs/decisions.md, 6). The
+// messages of a fused op are one batch at its start and one at its end, and each batch ends as a
+// whole. Each direction has a stream for them.
 //
 // With plan.batch_p2p all messages are in one stream, in the batches of sends and receives that the
 // schedule's runtime posts (posting.h). A batch starts when the compute before it in the rank's

@@ -23,8 +23,8 @@ void check_launches(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
   rules.require(!may_cost || has_experts || plan.launches.host_reads_counts, "host_reads_counts",
                 "is false, but the model has no routed experts: true");
   const bool waits = has_experts && plan.launches.host_reads_counts;
-  const bool chooses =
-      plan.is_inference() && (!sends_in_pass(plan.mesh) || plan.experts.dispatch == Dispatch::kAuto);
+  const bool chooses = plan.is_inference() &&
+                       (!sends_in_pass(plan.mesh) || plan.experts.dispatch == Dispatch::kAuto);
   rules.require(plan.launches.cuda_graphs != CudaGraphs::kStep || !waits || chooses, "cuda_graphs",
                 "is step, but the host reads the numbers of tokens of the experts in the middle of "
                 "it: none, blocks, or host_reads_counts = false");

@@ -8,7 +8,7 @@
 
 namespace stepsim {
 
-PathChoice::PathChoice(const TransportSpec& spec, std::uint64_t seed, std::uint32_t paths)
+PacketPaths::PacketPaths(const TransportSpec& spec, std::uint64_t seed, std::uint32_t paths)
     : policy_(spec.paths_by),
       paths_(spec.paths_by == PathPolicy::kSprayPermute ? std::max<std::uint32_t>(paths, 1)
                                                         : std::bit_ceil(spec.paths)),
@@ -27,7 +27,7 @@ PathChoice::PathChoice(const TransportSpec& spec, std::uint64_t seed, std::uint3
   }
 }
 
-void PathChoice::reorder() {
+void PacketPaths::reorder() {
   for (std::uint32_t left = paths_; left > 1; --left) {
     const auto other = static_cast<std::uint32_t>(mixed_bits(seed_ + drawn_++) % left);
     std::swap(order_[other], order_[left - 1]);
@@ -35,7 +35,7 @@ void PathChoice::reorder() {
   position_ = 0;
 }
 
-std::uint32_t PathChoice::next() {
+std::uint32_t PacketPaths::next() {
   switch (policy_) {
     case PathPolicy::kGivenRoute:
     case PathPolicy::kEcmpHash:
@@ -57,7 +57,7 @@ std::uint32_t PathChoice::next() {
 }
 
 // Entropies to be skipped are passed over; the first of them has one turn less to wait.
-std::uint32_t PathChoice::next_adaptive() {
+std::uint32_t PacketPaths::next_adaptive() {
   const std::uint32_t mask = paths_ - 1;
   const auto step = [&] {
     if (++position_ < paths_) return;
@@ -74,7 +74,7 @@ std::uint32_t PathChoice::next_adaptive() {
   return entropy;
 }
 
-std::uint32_t PathChoice::path_of(std::uint32_t entropy) const {
+std::uint32_t PacketPaths::path_of(std::uint32_t entropy) const {
   switch (policy_) {
     case PathPolicy::kGivenRoute:
       return 0;
@@ -88,13 +88,13 @@ std::uint32_t PathChoice::path_of(std::uint32_t entropy) const {
   return static_cast<std::uint32_t>(mixed_bits(seed_ ^ (std::uint64_t{entropy} << 32U | 0x5eedU)));
 }
 
-std::uint32_t PathChoice::answer_path() {
+std::uint32_t PacketPaths::answer_path() {
   if (policy_ == PathPolicy::kGivenRoute) return 0;
   const std::uint64_t which = policy_ == PathPolicy::kEcmpHash ? 0 : ++drawn_;
   return static_cast<std::uint32_t>(mixed_bits(~seed_ + which));
 }
 
-void PathChoice::on_answer(const Packet& answer) {
+void PacketPaths::on_answer(const Packet& answer) {
   if (policy_ != PathPolicy::kSprayAdaptive) return;
   if (answer.kind != PacketKind::kAck && answer.kind != PacketKind::kNack) return;
   const bool is_bad = answer.kind == PacketKind::kNack && !answer.at_last_hop;

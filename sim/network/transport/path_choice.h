@@ -1,4 +1,4 @@
-// PathChoice gives each packet of a message the number of its path, by the policy of the spec:
+// PacketPaths gives each packet of a message the number of its path, by the policy of the spec:
 //
 //   given_route      always 0
 //   ecmp_hash        one random number for the message
@@ -21,11 +21,11 @@
 
 namespace stepsim {
 
-class PathChoice {
+class PacketPaths {
  public:
-  PathChoice() = default;
+  PacketPaths() = default;
   // `paths`: how many there are; spray_permute only.
-  PathChoice(const TransportSpec& spec, std::uint64_t seed, std::uint32_t paths);
+  PacketPaths(const TransportSpec& spec, std::uint64_t seed, std::uint32_t paths);
 
   // Returns the entropy of the next packet, and its path.
   std::uint32_t next();

@@ -88,7 +88,7 @@ class TransportFabric final : public TransportNetwork {
     std::uint64_t order = 0;
     std::unique_ptr<Sender> sender;
     std::unique_ptr<Receiver> receiver;
-    PathChoice paths;
+    PacketPaths paths;
     std::vector<std::uint32_t> route;  // explicit routes, one after another
     std::vector<std::uint32_t>
         begins;  // of each explicit route, and the end; empty: shortest paths
@@ -345,7 +345,7 @@ void TransportFabric::start(Time now, TransferId id, const Transfer& transfer) {
   const std::uint32_t routes = message.begins.empty()
                                    ? table_.count(message.from, message.to, 4096)
                                    : static_cast<std::uint32_t>(message.begins.size() - 1);
-  message.paths = PathChoice(spec_, view.seed, routes);
+  message.paths = PacketPaths(spec_, view.seed, routes);
   message.paused_before = ports_[message.port].counters.paused;
   if (transfer.sender_latency > Duration(0)) {
     schedule((now + transfer.sender_latency).since_start.count(), kMessageStarts, number);

@@ -1,8 +1,8 @@
 // random_plan() makes a plan for a cluster, and random_model() a model for that plan. The mesh
 // comes first, as a factorisation of the chips; then the schedule with micro-batches that suit it;
 // then a model whose layers, heads, widths and experts the mesh divides; then every other key,
-// where its rules allow it (`stepsim help plan`). A few rules are left to chance, so that some plans
-// are refused.
+// where its rules allow it (`stepsim help plan`). A few rules are left to chance, so that some
+// plans are refused.
 
 #pragma once
 

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "serving/metrics/steady_state.h"
 #include "serving/serve.h"
 #include "serving/serving_metrics.h"
+#include "serving/steady_state.h"
 #include "traces/output_file.h"
 
 namespace stepsim {
@@ -37,7 +37,8 @@ struct ServingOutcome {
   const ServiceObjective& objective;
   std::int64_t chips = 1;  // of all replicas
   std::string asked{};     // JSON object: what was asked for; empty: not known
-  std::string borrowed{};  // the chip whose kernels were measured in place of this one's; empty: own
+  std::string
+      borrowed{};  // the chip whose kernels were measured in place of this one's; empty: own
   ServingResult result{};
   ServingMetrics metrics{};
   std::optional<SteadyState> steady{};       // nullopt: too short

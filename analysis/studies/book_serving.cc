@@ -55,8 +55,7 @@ double pass_seconds(const Laboratory& laboratory, const ModelSpec& model, const 
 std::int64_t caches_that_fit(const ModelSpec& model, const std::string& plan,
                              const Cluster& cluster, std::int64_t tokens, std::int64_t buffered) {
   const Experiment experiment = pass_of(model, plan, cluster);
-  EngineOptions engine{.batching = {.budget = buffered},
-                       .cache = {.block = 1, .kv_fraction = 1}};
+  EngineOptions engine{.batching = {.budget = buffered}, .cache = {.block = 1, .kv_fraction = 1}};
   const KvRoom room = fit_cache(experiment, cluster, engine);
   return std::max<std::int64_t>(0, room.blocks / tokens);
 }

@@ -11,11 +11,11 @@
 
 #include "experiment/build_cluster.h"
 #include "experiment/pass_times.h"
-#include "serving/metrics/steady_state.h"
 #include "serving/passes/kv_room.h"
 #include "serving/passes/simulated_step_cost.h"
 #include "serving/requests/request_source.h"
 #include "serving/serving_run.h"
+#include "serving/steady_state.h"
 #include "sim/base/parallel.h"
 #include "sim/base/quantity_text.h"
 

@@ -1,6 +1,6 @@
 // search_serving() compares layouts of a model by what they serve: each at 1, 2, 4, ... requests at
 // a time, until more of them bring no more tokens, and between the last of these that meets the
-// objective and the next. Figures are of the steady state (serving/metrics/steady_state.h): what
+// objective and the next. Figures are of the steady state (serving/steady_state.h): what
 // comes at once at the start says nothing of a load that goes on. Answers of one length are drawn a
 // tenth shorter to longer, as those of one length would stay in step for ever.
 //

@@ -155,8 +155,9 @@ TEST(EnginesTest, ARequestWhoseDraftsNeverFitIsStuck) {
 // Each of eight ranks computes 4,096 tokens of its own prompt: four steps of 32,768.
 TEST(EnginesTest, APromptIsOneRanks) {
   const std::vector<AskedRequest> asked(8, {0ms, 16384, 1});
-  for (const char* const engine : {"vllm,budget=4096", "sglang,chunk=4096", "sarathi,budget=4096,kv-blocks=20000",
-                                   "trtllm,budget=4096,chunked-prefill=true"}) {
+  for (const char* const engine :
+       {"vllm,budget=4096", "sglang,chunk=4096", "sarathi,budget=4096,kv-blocks=20000",
+        "trtllm,budget=4096,chunked-prefill=true"}) {
     ServingOptions options = options_of(engine);
     options.replicas.options = of_ranks(options.replicas.options, 8);
     options.records_steps = true;

@@ -1,6 +1,6 @@
 // Whether a load can go on, of servers whose capacity a hand can tell.
 
-#include "serving/metrics/steady_state.h"
+#include "serving/steady_state.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "serving/metrics/steady_state.h"
+#include "serving/steady_state.h"
 
 #include <algorithm>
 #include <cmath>

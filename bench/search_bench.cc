@@ -9,8 +9,8 @@
 #include <ctime>
 #include <utility>
 
-#include "analysis/search/search.h"
 #include "proto/load_experiment.h"
+#include "search/search.h"
 
 namespace {
 

@@ -20,16 +20,16 @@
 #include <vector>
 
 #include "cli/call.h"
-#include "cli/session.h"
+#include "cli/session/session.h"
 #include "cli/subcommands.h"
 #include "cli/version.h"
 #include "proto/catalog/catalog.h"
 #include "proto/load_experiment.h"
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 #include "sim/base/error.h"
 #include "sim/base/shown_text.h"
 #include "sim/run/simulate.h"
-#include "traces/output_file.h"
+#include "traces/files/output_file.h"
 
 namespace stepsim {
 namespace {

@@ -1,6 +1,6 @@
 # Writes OUTPUT, the C++ table of the texts of FILES (relative to SOURCE).
 set(text "// Generated from catalog/ by catalog/embed.cmake.\n")
-string(APPEND text "#include \"proto/catalog/catalog_data.h\"\n\nnamespace stepsim {\n\n")
+string(APPEND text "#include \"catalog/catalog_data.h\"\n\nnamespace stepsim {\n\n")
 string(APPEND text "std::span<const CatalogFile> catalog_files() {\n")
 # sv knows the length: compilers need not count it, which Clang does only so far.
 string(APPEND text "  using namespace std::string_view_literals;\n")

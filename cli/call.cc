@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "cli/help.h"
-#include "cli/session.h"
+#include "cli/help/help.h"
+#include "cli/session/session.h"
 #include "cli/subcommands.h"
 #include "sim/run/simulate.h"
 

@@ -9,16 +9,16 @@
 #include <system_error>
 
 #include "cli/processes/started_processes.h"
-#include "cli/progress.h"
-#include "cli/session.h"
+#include "cli/session/progress.h"
+#include "cli/session/session.h"
 #include "sim/base/field_text.h"
 #include "sim/base/input_file.h"
 #include "sim/base/parallel.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/small_letters.h"
 #include "sim/base/suggestion.h"
-#include "traces/output_file.h"
-#include "traces/output_place.h"
+#include "traces/files/output_file.h"
+#include "traces/files/output_place.h"
 
 namespace stepsim {
 namespace {
@@ -119,6 +119,18 @@ void refuse_inputs(const CommandLine& line, const std::string& option, const std
   }
 }
 
+// The price of a chip has one name; others that people type are taken for it.
+std::vector<std::string> with_usual_names(std::vector<std::string> arguments,
+                                          const po::options_description& options) {
+  constexpr std::array<std::string_view, 2> kOthers = {"--gpu-hour", "--price"};
+  if (options.find_nothrow("chip-hour", false) == nullptr) return arguments;
+  for (std::string& argument : arguments) {
+    const std::string_view name = std::string_view(argument).substr(0, argument.find('='));
+    if (std::ranges::count(kOthers, name) > 0) argument.replace(0, name.size(), "--chip-hour");
+  }
+  return arguments;
+}
+
 }  // namespace
 
 std::string CommandLine::value(const std::string& option) const {
@@ -145,7 +157,7 @@ CommandLine read_command_line(const std::vector<std::string>& arguments,
   CommandLine line;
   try {
     const int style = po::command_line_style::unix_style ^ po::command_line_style::allow_guessing;
-    const po::parsed_options parsed = po::command_line_parser(arguments)
+    const po::parsed_options parsed = po::command_line_parser(with_usual_names(arguments, options))
                                           .options(all)
                                           .positional(positional)
                                           .style(style)

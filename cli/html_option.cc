@@ -6,7 +6,7 @@
 
 #include "pages/page_assets.h"
 #include "pages/result_page.h"
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 
 namespace stepsim {
 

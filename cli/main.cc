@@ -14,16 +14,16 @@
 #include <string>
 #include <vector>
 
-#include "cli/help.h"
-#include "cli/interrupts.h"
+#include "cli/help/help.h"
 #include "cli/out_of_memory.h"
-#include "cli/progress_line.h"
-#include "cli/standard_output.h"
+#include "cli/session/interrupts.h"
+#include "cli/session/progress_line.h"
+#include "cli/session/standard_output.h"
 #include "cli/subcommands.h"
 #include "cli/version.h"
 #include "sim/base/error.h"
 #include "sim/run/simulate.h"
-#include "traces/output_file.h"
+#include "traces/files/output_file.h"
 
 namespace stepsim {
 namespace {

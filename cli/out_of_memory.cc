@@ -7,9 +7,9 @@
 #include <exception>
 #include <new>
 
-#include "cli/standard_output.h"
+#include "cli/session/standard_output.h"
 #include "cli/subcommand.h"
-#include "traces/partial_file.h"
+#include "traces/files/partial_file.h"
 
 namespace stepsim {
 namespace {

@@ -6,9 +6,9 @@
 #include <new>
 #include <utility>
 
-#include "cli/interrupts.h"
-#include "cli/session.h"
-#include "cli/standard_output.h"
+#include "cli/session/interrupts.h"
+#include "cli/session/session.h"
+#include "cli/session/standard_output.h"
 
 namespace stepsim {
 

@@ -9,7 +9,7 @@
 //   return outputs.end(ExitStatus::kDone);
 //
 // A path of "" (not asked for) or "-" (standard output) is no file, and nothing is written. In a
-// session a text can also go to "memory:NAME" (cli/session.h).
+// session a text can also go to "memory:NAME" (cli/session/session.h).
 
 #pragma once
 
@@ -21,7 +21,7 @@
 
 #include "cli/subcommand.h"
 #include "sim/base/error.h"
-#include "traces/output_file.h"
+#include "traces/files/output_file.h"
 
 namespace stepsim {
 

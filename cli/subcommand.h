@@ -16,7 +16,7 @@ class options_description;
 namespace stepsim {
 
 // The exit status of the process; of several that apply, the largest. An interrupted process ends
-// with 128 plus the signal (cli/interrupts.h). docs/reliability.md has the list for users.
+// with 128 plus the signal (cli/session/interrupts.h). docs/reliability.md has the list for users.
 enum class ExitStatus : int {
   kDone = 0,
   kNo = 1,            // the answer is no: a check failed, or a plan does not fit in memory
@@ -30,6 +30,14 @@ enum class ExitStatus : int {
 constexpr ExitStatus interrupted_by(int signal) {
   return static_cast<ExitStatus>(128 + signal);
 }
+
+class AnyResultTable;
+
+// What a subcommand writes as JSON.
+struct CommandResult {
+  std::string_view of;  // when it is this one, where there are several: "--fidelity all"
+  const AnyResultTable* table;
+};
 
 using OptionList = boost::program_options::options_description;
 
@@ -45,6 +53,8 @@ struct Subcommand {
   // Gets the arguments after the name, none of which is --help or -h. Throws ConfigError with every
   // problem of the input at once.
   ExitStatus (*run)(const std::vector<std::string>& arguments);
+  // What --json writes (traces/results/result_table.h); nullptr: it has no --json.
+  std::vector<CommandResult> (*results)() = nullptr;
 };
 
 }  // namespace stepsim

@@ -14,14 +14,15 @@ Cluster cluster_for_steps(const Experiment& experiment) {
 }
 
 Cluster cluster_for_steps(const Experiment& experiment, BuiltTopology built) {
-  Cluster cluster = build_cluster(experiment.cluster, std::move(built), experiment.plan.offloads());
-  const ParallelPlan& plan = experiment.plan;
-  const bool trains = !plan.is_inference();
+  Cluster cluster =
+      build_cluster(experiment.cluster, std::move(built), experiment.plan.offload.any());
+  const KernelChoices& kernels = experiment.plan.kernels;
+  const bool trains = !experiment.plan.is_inference();
   if (trains) {
-    cluster.chip.efficiency = cluster.chip.efficiency.in_training(plan.kernels.attention_library);
+    cluster.chip.efficiency = cluster.chip.efficiency.in_training(kernels.attention_library);
   }
-  cluster.chip = with_sm_margin(sustained(slowest_of(plan.ranks(), cluster.chip), trains),
-                                plan.kernels.sm_margin);
+  const ChipSpec slowest = slowest_of(experiment.plan.mesh.ranks(), cluster.chip);
+  cluster.chip = with_sm_margin(sustained(slowest, trains), kernels.sm_margin);
   return cluster;
 }
 

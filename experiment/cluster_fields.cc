@@ -1,8 +1,8 @@
 #include "experiment/cluster_fields.h"
 
-#include "sim/base/quantity_field.h"
 #include "sim/chips/chip_fields.h"
 #include "sim/collectives/library_fields.h"
+#include "sim/fields/quantity_field.h"
 #include "sim/hardware/host_fields.h"
 #include "topology/add_kinds.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "experiment/experiment.h"
-#include "sim/base/field.h"
+#include "sim/fields/field.h"
 
 namespace stepsim {
 

@@ -10,9 +10,8 @@ namespace {
 // The chip at the clock of the peaks, as steps of the plan use it, with the mean energy.
 ChipSpec mean_chip(const Experiment& experiment) {
   ChipSpec chip = experiment.cluster.chip;
-  const ParallelPlan& plan = experiment.plan;
-  if (plan.is_inference()) return chip;
-  chip.efficiency = chip.efficiency.in_training(plan.kernels.attention_library);
+  if (experiment.plan.is_inference()) return chip;
+  chip.efficiency = chip.efficiency.in_training(experiment.plan.kernels.attention_library);
   return chip;
 }
 

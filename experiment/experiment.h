@@ -1,6 +1,6 @@
 // Experiment is a checked description of one run: the model, the cluster and the plan. Files, flags
 // and rows of measured tables become one (proto/load_experiment.h,
-// analysis/accuracy/run_rows.h). simulate_experiment() turns it into a result. Nothing behind
+// measured/run_rows.h). simulate_experiment() turns it into a result. Nothing behind
 // it sees protobuf.
 
 #pragma once
@@ -17,7 +17,7 @@
 #include "sim/network/places.h"
 #include "sim/program/variation.h"
 #include "topology/topology.h"
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
 
 namespace stepsim {
 

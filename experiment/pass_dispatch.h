@@ -24,7 +24,7 @@ namespace stepsim {
 
 // Returns how tokens travel under kAuto in a pass that has prompts: by the normal kernels.
 // REQUIRES: the plan has no problem and is of inference.
-Dispatch dispatch_with_prompts(const ParallelPlan& plan, const CommunicationLibrary& library,
+Dispatch dispatch_with_prompts(const Ranks& mesh, const CommunicationLibrary& library,
                                const Places& places);
 
 // Returns how the tokens of the plan's pass travel: plan.dispatch, unless that is kAuto. REQUIRES:
@@ -37,10 +37,9 @@ Dispatch dispatch_of_pass(const ParallelPlan& plan, const CommunicationLibrary& 
 ParallelPlan plan_of_pass(const ParallelPlan& plan, const CommunicationLibrary& library,
                           const Places& places);
 
-// Returns whether kAuto is what software with this library does where the plan doesn't say how:
-// it is of inference, the library has low-latency kernels, and tokens are sent (ep above 1, no
-// tensor group that has them all, no experts on chips of their own, which have kernels of one
-// kind).
-bool chooses_dispatch_by_pass(const ParallelPlan& plan, const CommunicationLibrary& library);
+// Returns whether kAuto is what software with this library does in passes of inference that don't
+// say how: the library has low-latency kernels, and tokens are sent (ep above 1, no tensor group
+// that has them all, no experts on chips of their own, which have kernels of one kind).
+bool has_quick_dispatch(const Ranks& mesh, const CommunicationLibrary& library);
 
 }  // namespace stepsim

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "schedules/lowering/lower.h"
-#include "schedules/lowering/stage.h"
+#include "schedules/lowering/stages/stage.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/run/simulate.h"
 
@@ -18,7 +18,8 @@ namespace {
 enum Part : std::uint8_t { kForwardPart, kInputPart, kWeightPart, kParts };
 
 // Returns a schedule in which every micro-batch has the pipeline to itself.
-PipelineSchedule one_after_the_other(const ParallelPlan& plan, std::int32_t microbatches) {
+PipelineSchedule one_after_the_other(const PipelinePlan& plan, std::int64_t pp,
+                                     std::int32_t microbatches) {
   PipelineSchedule schedule{.microbatches = microbatches,
                             .chunks = static_cast<std::int32_t>(chunks_of(plan)),
                             .placement = placement_of(plan)};
@@ -36,7 +37,7 @@ PipelineSchedule one_after_the_other(const ParallelPlan& plan, std::int32_t micr
       order.push_back({PipelineOpKind::kBackwardWeight, microbatch, chunk});
     }
   }
-  schedule.ranks.assign(static_cast<std::size_t>(plan.mesh.pp), order);
+  schedule.ranks.assign(static_cast<std::size_t>(pp), order);
   return schedule;
 }
 
@@ -95,9 +96,9 @@ PipelineCosts pipeline_times(const ModelSpec& model, const ParallelPlan& plan,
   timed.messages.batch_p2p = false;
   // With two directions, the copies of a stage end in different orders and would wait for each
   // other's reductions.
-  if (placement_of(plan) == Placement::kBidirectional)
+  if (placement_of(plan.pipeline) == Placement::kBidirectional)
     timed.state.zero = std::min(plan.state.zero, 1);
-  timed.pipeline.own_schedule = one_after_the_other(plan, kTimed + 1);
+  timed.pipeline.own_schedule = one_after_the_other(plan.pipeline, plan.mesh.pp, kTimed + 1);
   const OpGraph graph = lower(model, timed, cluster.places, cluster.chip, {});
   SimulationOptions options;
   for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {

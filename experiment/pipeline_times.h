@@ -12,7 +12,7 @@
 #include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/plan/parallel_plan.h"
 #include "sim/hardware/cluster.h"
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
 
 namespace stepsim {
 

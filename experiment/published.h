@@ -30,7 +30,7 @@ enum class PublishedMetric : std::uint8_t {
   kModelFlopsUtilization,     // MFU, 0..1, relative to the peak of the plan's compute type
   kHardwareFlopsUtilization,  // HFU, 0..1
   kPeakMemory,                // bytes, on the chip that needs most
-  // Means over the requests of a served experiment (experiment/served_load.h).
+  // Means over the requests of a served experiment (experiment/passes/served_load.h).
   kTimePerToken,         // seconds
   kTimeToFirstToken,     // seconds
   kOutputTokensPerChip,  // a second

@@ -35,7 +35,7 @@ void add_each_role(const OpGraph& graph, std::vector<RankId>& ranks) {
 
 std::uint32_t steps_of(const ParallelPlan& plan) {
   const bool gathers_ahead =
-      (plan.state.zero == 3 || plan.overlap.parameters) && plan.replicas() > 1;
+      (plan.state.zero == 3 || plan.overlap.parameters) && plan.mesh.replicas() > 1;
   return gathers_ahead || overlaps_steps(plan) ? 2 : 1;
 }
 

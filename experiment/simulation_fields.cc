@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/base/quantity_field.h"
+#include "sim/fields/quantity_field.h"
 
 namespace stepsim {
 

@@ -8,7 +8,7 @@
 
 #include "experiment/simulate_experiment.h"
 #include "sim/base/error.h"
-#include "sim/base/field.h"
+#include "sim/fields/field.h"
 
 namespace stepsim {
 

@@ -19,16 +19,17 @@ bool holds(const IntervalEntry& entry, PredictedMetric metric, const Situation& 
 }  // namespace
 
 Situation situation_of(const Experiment& experiment, std::uint32_t chips_per_node) {
-  return situation_of(experiment, experiment.plan, chips_per_node);
+  return situation_of(experiment, experiment.plan.mesh.ranks(), experiment.plan.precision.type,
+                      chips_per_node);
 }
 
-Situation situation_of(const Experiment& experiment, const ParallelPlan& plan,
+Situation situation_of(const Experiment& experiment, std::int64_t ranks, DataType matmul,
                        std::uint32_t chips_per_node) {
   constexpr std::int64_t kHalfPrecision = 16;
   return {.own_kernels = experiment.cluster.chip.kernel_constants_of.empty(),
           .experts = experiment.model.experts.routed > 0,
-          .across_nodes = plan.ranks() > std::int64_t{chips_per_node},
-          .narrow = bits_of(plan.precision.type) < kHalfPrecision};
+          .across_nodes = ranks > std::int64_t{chips_per_node},
+          .narrow = bits_of(matmul) < kHalfPrecision};
 }
 
 std::string text_of(const Situation& situation) {

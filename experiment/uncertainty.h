@@ -28,7 +28,7 @@ struct Situation {
 };
 Situation situation_of(const Experiment& experiment, std::uint32_t chips_per_node);
 // The same of a plan in the place of the experiment's own.
-Situation situation_of(const Experiment& experiment, const ParallelPlan& plan,
+Situation situation_of(const Experiment& experiment, std::int64_t ranks, DataType matmul,
                        std::uint32_t chips_per_node);
 std::string text_of(const Situation& situation);  // "own kernels, dense, across nodes, 16 bits"
 

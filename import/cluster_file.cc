@@ -6,7 +6,7 @@
 
 #include "import/input_bytes.h"
 #include "proto/catalog/catalog.h"
-#include "proto/message_file.h"
+#include "proto/messages/message_file.h"
 #include "sim/base/field_text.h"
 #include "topology/kinds/graph_names.h"
 

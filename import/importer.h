@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "import/trace_job.h"
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/error.h"
 
 namespace stepsim {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <system_error>
 
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/field_text.h"
 #include "sim/base/input_file.h"
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/error.h"
 
 namespace stepsim {

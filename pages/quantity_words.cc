@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "traces/json_text.h"
+#include "sim/base/json_text.h"
 
 namespace stepsim {
 namespace {

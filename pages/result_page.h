@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 
 namespace stepsim {
 

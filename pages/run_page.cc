@@ -12,7 +12,7 @@
 #include "pages/json_fields.h"
 #include "pages/page_parts.h"
 #include "pages/quantity_words.h"
-#include "traces/json_text.h"
+#include "sim/base/json_text.h"
 
 namespace stepsim {
 namespace {

@@ -2,15 +2,15 @@
 // step goes, the pipeline, memory, links, kernels, what would change it, and the formulas beside
 // it.
 //
-// Its numbers are those of the result's JSON (traces/result_json.h), and its drawings what only the
-// run itself knows (pages/run/run_drawings.h). What the result doesn't have (sensitivity, explain)
-// has no section.
+// Its numbers are those of the result's JSON (traces/results/result_json.h), and its drawings what
+// only the run itself knows (pages/run/run_drawings.h). What the result doesn't have (sensitivity,
+// explain) has no section.
 
 #pragma once
 
 #include <string>
 
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 
 namespace stepsim {
 

@@ -14,7 +14,7 @@
 #include "pages/page_parts.h"
 #include "pages/quantity_words.h"
 #include "pages/result_page.h"
-#include "sim/base/plain_value.h"
+#include "sim/fields/plain_value.h"
 
 namespace stepsim {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "proto/algorithm.pb.h"
-#include "proto/json_value.h"
-#include "proto/message_file.h"
+#include "proto/messages/json_value.h"
+#include "proto/messages/message_file.h"
 #include "sim/base/input_file.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/suggestion.h"

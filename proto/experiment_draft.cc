@@ -9,10 +9,10 @@
 #include "proto/experiment.pb.h"
 #include "proto/hugging_face/hugging_face.h"
 #include "proto/key_groups_of_files.h"
-#include "proto/message_fields.h"
-#include "proto/message_file.h"
+#include "proto/messages/message_fields.h"
+#include "proto/messages/message_file.h"
+#include "proto/messages/problem_list.h"
 #include "proto/named_files.h"
-#include "proto/problem_list.h"
 #include "sim/base/field_text.h"
 
 namespace stepsim {

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "experiment/simulation_fields.h"
-#include "proto/json_value.h"
-#include "proto/message_fields.h"
-#include "proto/read_fields.h"
+#include "proto/messages/json_value.h"
+#include "proto/messages/message_fields.h"
+#include "proto/messages/read_fields.h"
 #include "proto/record_fields.h"
 #include "schedules/pipeline/schedule_file.h"
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 #include "sim/base/field_text.h"
 
 namespace stepsim {

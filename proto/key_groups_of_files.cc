@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "sim/base/key_spelling.h"
+#include "sim/fields/key_spelling.h"
 
 namespace stepsim {
 namespace {

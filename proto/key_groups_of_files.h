@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "proto/experiment.pb.h"
-#include "proto/problem_list.h"
-#include "schedules/plan/key_groups.h"
+#include "proto/messages/problem_list.h"
+#include "schedules/plan/keys/key_groups.h"
 
 namespace stepsim {
 

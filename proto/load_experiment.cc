@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "experiment/bounds/fastest_layout.h"
 #include "experiment/build_cluster.h"
 #include "experiment/experiment.h"
-#include "experiment/fastest_layout.h"
 #include "experiment/pass_dispatch.h"
 #include "proto/assumed_links.h"
 #include "proto/catalog/catalog.h"
@@ -18,11 +18,11 @@
 #include "proto/experiment.pb.h"
 #include "proto/hugging_face/hugging_face.h"
 #include "proto/key_groups_of_files.h"
-#include "proto/message_fields.h"
+#include "proto/messages/message_fields.h"
+#include "proto/messages/read_fields.h"
 #include "proto/mlp_stack_text.h"
 #include "proto/named_files.h"
 #include "proto/plan_text.h"
-#include "proto/read_fields.h"
 #include "proto/record_fields.h"
 #include "proto/to_spec.h"
 #include "schedules/plan/balanced_layout.h"
@@ -204,7 +204,7 @@ void apply(const Override& change, file::Experiment& message, ProblemList& probl
 Places places_for(const ParallelPlan& plan) {
   constexpr std::int64_t kMostRanks = 1 << 20;
   Places places;
-  const std::int64_t ranks = std::min(plan.ranks(), kMostRanks);
+  const std::int64_t ranks = std::min(plan.mesh.ranks(), kMostRanks);
   for (std::int64_t chip = 0; chip < ranks; ++chip) {
     places.chips.emplace_back(static_cast<std::uint32_t>(chip));
   }
@@ -222,7 +222,7 @@ std::vector<Problem> check_loaded(const Experiment& experiment, bool has_model,
   const Places places = built ? built->places : places_for(plan);
   std::vector<Problem> problems = with_groups(has_model ? check(plan, experiment.model, places)
                                                         : check_without_model(plan, places));
-  for (Problem& problem : under("variation", check(experiment.variation, plan.ranks()))) {
+  for (Problem& problem : under("variation", check(experiment.variation, plan.mesh.ranks()))) {
     problems.push_back(std::move(problem));
   }
   return problems;
@@ -324,7 +324,7 @@ void balance(const std::optional<BuiltTopology>& built, Experiment& experiment,
 // Chooses dispatch=auto where the plan doesn't say how tokens travel and its software would.
 void choose_dispatch(const Places& places, Experiment& experiment) {
   ParallelPlan& plan = experiment.plan;
-  if (!chooses_dispatch_by_pass(plan, experiment.cluster.library)) return;
+  if (!plan.is_inference() || !has_quick_dispatch(plan.mesh, experiment.cluster.library)) return;
   plan.experts.dispatch = Dispatch::kAuto;
   if (!check(experiment.model).empty() || !check(experiment, places).empty()) {
     plan.experts.dispatch = Dispatch::kAllToAll;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "experiment/passes/served_load.h"
 #include "experiment/published.h"
-#include "experiment/served_load.h"
 #include "proto/experiment_record.h"
 #include "topology/topology.h"
 
@@ -26,7 +26,7 @@ struct ExperimentSource {
   std::string experiment = {};  // file or catalog name; may be empty with the flags below
   std::string model = {};       // --model: catalog name, or a Hugging Face config.json
   std::string cluster = {};     // --cluster: catalog name or file
-  std::string plan = {};        // --plan: "tp=8,pp=4,...": docs/plan-keys.md; catalog name or file
+  std::string plan = {};        // --plan: "tp=8,pp=4,...": stepsim help plan; catalog name or file
   std::string software = {};    // --software: "torchtitan,loss=separate", a file, or keys alone
   std::string pass = {};        // --pass: "decode,batch=64,context=8192"
   std::string chip = {};        // --chip: catalog name or file; replaces the cluster's chip

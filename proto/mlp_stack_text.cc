@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "proto/message_fields.h"
+#include "proto/messages/message_fields.h"
 
 namespace stepsim {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "proto/experiment.pb.h"
-#include "proto/problem_list.h"
+#include "proto/messages/problem_list.h"
 
 namespace stepsim {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "proto/message_file.h"
+#include "proto/messages/message_file.h"
 #include "schedules/pipeline/published/published_schedule.h"
 #include "sim/base/field_text.h"
 

@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "proto/experiment.pb.h"
-#include "proto/problem_list.h"
+#include "proto/messages/problem_list.h"
 
 namespace stepsim {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "proto/key_groups_of_files.h"
-#include "proto/message_fields.h"
+#include "proto/messages/message_fields.h"
 #include "sim/base/field_text.h"
-#include "sim/base/key_spelling.h"
+#include "sim/fields/key_spelling.h"
 
 namespace stepsim {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "proto/messages/problem_list.h"
 #include "proto/plan.pb.h"
-#include "proto/problem_list.h"
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 
 namespace stepsim {
 

@@ -5,8 +5,8 @@
 #include "experiment/experiment.h"
 #include "proto/experiment.pb.h"
 #include "proto/experiment_record.h"
-#include "proto/message_file.h"
-#include "proto/problem_list.h"
+#include "proto/messages/message_file.h"
+#include "proto/messages/problem_list.h"
 
 namespace stepsim {
 

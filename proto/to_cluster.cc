@@ -1,5 +1,5 @@
 #include "experiment/cluster_fields.h"
-#include "proto/read_fields.h"
+#include "proto/messages/read_fields.h"
 #include "proto/to_spec.h"
 #include "sim/base/suggestion.h"
 #include "topology/topology_table.h"

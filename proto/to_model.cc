@@ -1,8 +1,8 @@
 #include <string>
 
-#include "proto/read_fields.h"
+#include "proto/messages/read_fields.h"
 #include "proto/to_spec.h"
-#include "workload/model_fields.h"
+#include "workload/model/model_fields.h"
 
 namespace stepsim {
 namespace {

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <string>
 
-#include "proto/read_fields.h"
+#include "proto/messages/read_fields.h"
 #include "proto/to_spec.h"
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 
 namespace stepsim {
 namespace {

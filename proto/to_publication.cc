@@ -4,7 +4,7 @@
 #include <string>
 
 #include "experiment/published_fields.h"
-#include "proto/read_fields.h"
+#include "proto/messages/read_fields.h"
 #include "proto/to_spec.h"
 
 namespace stepsim {

@@ -9,9 +9,9 @@
 #include "experiment/published.h"
 #include "proto/cluster.pb.h"
 #include "proto/experiment.pb.h"
+#include "proto/messages/problem_list.h"
 #include "proto/model.pb.h"
 #include "proto/plan.pb.h"
-#include "proto/problem_list.h"
 #include "sim/base/quantity_text.h"
 
 namespace stepsim {

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes docs/gallery/: figures of reports as a Chromium draws them, pictures that commands write, drawings of
-topologies by Graphviz, and docs/gallery.md, which has the command that makes each.
+"""Draws docs/gallery/: figures of reports as a Chromium draws them, pictures that commands write, drawings of
+topologies by Graphviz; and gallery.md of the site, which has the command that makes each.
 
-    scripts/draw_gallery.py build/release/stepsim
+    scripts/draw_gallery.py build/release/stepsim      draws them
+    scripts/draw_gallery.py --page FOLDER              writes the page
 
 What a browser draws differs from version to version, so no test compares the pictures.
 """
@@ -55,32 +56,41 @@ DRAWINGS = [
 ]
 
 
-def drawings(stepsim, folder):
-    text = ("\n# Pictures that commands write\n\nThe books' figures are in [figures.md](figures.md), those of studies in "
-            "[validation.md](validation.md), all schedules in [schedules.md](schedules.md).\n")
+def picture(words, shown, command):
+    return f"\n## {words}\n\n![{words}](gallery/{shown})\n\n```\n{command}\n```\n"
+
+
+def page():
+    text = "# Gallery\n\nFigures of [reports](report.md). In a browser they zoom, and say what is under the pointer.\n"
+    for name, command, _, words in PICTURES:
+        text += picture(words, f"{name}.png", f"stepsim {command} --html report.html")
+    text += ("\n# Pictures that commands write\n\nThe books' figures are in [figures.md](figures.md), those of studies in "
+             "[validation.md](validation.md), all schedules in [schedules.md](schedules.md).\n")
     for name, command, words in DRAWINGS:
-        file = folder / name
-        subprocess.run([stepsim, *[str(file) if word == "FILE" else word for word in command.split()]], check=True,
-                       stdout=subprocess.DEVNULL)
-        shown, after = name, ""
-        if file.suffix == ".dot":
-            shown, after = file.stem + ".svg", f"\ndot -Tsvg {name} -o {file.stem}.svg"
-            subprocess.run(["dot", "-Tsvg", file, "-o", folder / shown], check=True)
-            file.unlink()
+        stem, after = name.removesuffix(".dot"), ""
+        if stem != name:
+            after = f"\ndot -Tsvg {name} -o {stem}.svg"
         asked = " ".join("'" + word + "'" if ";" in word else word for word in command.split())
-        text += (f"\n## {words}\n\n![{words}](gallery/{shown})\n\n```\nstepsim {asked.replace('FILE', name)}{after}\n```\n")
+        text += picture(words, f"{stem}.svg" if after else name, f"stepsim {asked.replace('FILE', name)}{after}")
+    text += ("\n# Schedules\n\nTime goes to the right, a row is a rank, the number a micro-batch; the curve below is what the rank holds. "
+             "Forwards are green, backwards and input gradients blue, weight gradients orange, fused passes sky blue, odd chunks "
+             "paler ([schedules.md](schedules.md)).\n")
+    for path in sorted((ROOT / "docs/schedules").glob("*.svg")):
+        text += f"\n## `{path.stem}`\n\n![{path.stem}](schedules/{path.name})\n"
     return text
 
 
-def main():
-    stepsim = pathlib.Path(sys.argv[1]).resolve()
-    folder = ROOT / "docs/gallery"
-    folder.mkdir(exist_ok=True)
-    text = ("# Gallery\n\n<!-- Made by scripts/draw_gallery.py. -->\n\nFigures of [reports](report.md). In a browser they "
-            "zoom, and say what is under the pointer.\n")
+def draw(stepsim, folder):
+    for name, command, _ in DRAWINGS:
+        file = folder / name
+        subprocess.run([stepsim, *[str(file) if word == "FILE" else word for word in command.split()]], check=True,
+                       stdout=subprocess.DEVNULL)
+        if file.suffix == ".dot":
+            subprocess.run(["dot", "-Tsvg", file, "-o", file.with_suffix(".svg")], check=True)
+            file.unlink()
     pages = {}
     with tempfile.TemporaryDirectory() as scratch, Browser() as browser:
-        for name, command, figure, words in PICTURES:
+        for name, command, figure, _ in PICTURES:
             if command not in pages:
                 path = pathlib.Path(scratch) / f"{len(pages)}.html"
                 subprocess.run([stepsim, *command.split(), "--html", path], check=True, stdout=subprocess.DEVNULL)
@@ -91,9 +101,13 @@ def main():
                 const top = (above ? above : place).getBoundingClientRect().y, box = place.getBoundingClientRect();
                 return {{x: box.x, y: top + scrollY - 4, width: box.width, height: box.bottom - top + 8}}; }})()""")
             pages[command].screenshot(folder / f"{name}.png", box)
-            text += (f"\n## {words}\n\n![{words}](gallery/{name}.png)\n\n"
-                     f"```\nstepsim {command} --html report.html\n```\n")
-    (ROOT / "docs/gallery.md").write_text(text + drawings(stepsim, folder))
+
+
+def main():
+    if sys.argv[1] == "--page":
+        pathlib.Path(sys.argv[2], "gallery.md").write_text(page())
+    else:
+        draw(pathlib.Path(sys.argv[1]).resolve(), ROOT / "docs/gallery")
 
 
 if __name__ == "__main__":

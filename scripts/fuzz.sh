@@ -27,10 +27,12 @@ if [ $# -eq 0 ]; then mapfile -t targets < <(cd tests/fuzz/corpus && ls); fi
 total=0
 for target in "${targets[@]}"; do
   mkdir -p "build/fuzz/corpus/$target"
+  # What the program declares, and what stands in a file.
+  words=build/fuzz/$target.words
+  build/fuzz/tests/stepsim_mutated_inputs "$target" --dictionary >"$words"
+  if [ -f "tests/fuzz/dictionaries/$target" ]; then cat "tests/fuzz/dictionaries/$target" >>"$words"; fi
   dictionary=()
-  if [ -f "tests/fuzz/dictionaries/$target" ]; then
-    dictionary=("-dict=tests/fuzz/dictionaries/$target")
-  fi
+  if [ -s "$words" ]; then dictionary=("-dict=$words"); fi
   log=build/fuzz/$target.log
   if ! STEPSIM_FUZZ_TARGET=$target "$fuzzer" -max_total_time="$seconds" -max_len=4096 -timeout=10 \
     -rss_limit_mb=2048 -close_fd_mask=1 -print_final_stats=1 "${dictionary[@]}" \

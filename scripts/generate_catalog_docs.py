@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
-"""Writes docs/catalog.md: what was published about the experiments of the catalog, beside what they
-simulate. Takes some minutes, as `stepsim catalog experiments` does.
+"""Writes catalog.md of the site: what was published about the experiments of the catalog, beside what they
+simulate. Fails if one is outside its range, as `stepsim catalog experiments` does.
 
-    scripts/generate_catalog_docs.py build/release/stepsim            writes it
-    scripts/generate_catalog_docs.py build/release/stepsim --check    fails if it is not fresh
+    scripts/generate_catalog_docs.py STEPSIM FOLDER
 """
 import json
 import pathlib
 import subprocess
 import sys
 
-PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "catalog.md"
 LABELS = {
     "step_time": "step time",
     "tokens_per_s": "tokens/s",
@@ -31,8 +29,6 @@ What others measured of them on real chips, beside what stepsim says:
     stepsim catalog experiments --list     names and what was published, without simulation
     stepsim run NAME                       one, with everything else that a run says
     stepsim serve NAME                     one that is served: its requests answered
-
-Written by `scripts/generate_catalog_docs.py` from the program; change `catalog/experiments/`, not this page.
 
 A simulation counts as right within 10 % of the published figure. Where more is expected, the table says why, and
 the file of the experiment states the range. `PublishedFiguresTest` holds each within its range. It runs the largest
@@ -95,20 +91,14 @@ def page(experiments):
     return text
 
 
-def main():
-    stepsim = sys.argv[1]
+def main(stepsim, folder):
     result = subprocess.run([stepsim, "catalog", "experiments", "--json", "-"],
                             stdout=subprocess.PIPE, text=True)
     if result.returncode != 0:
         sys.exit("stepsim catalog experiments failed, or a figure is outside its range")
     experiments = sorted(json.loads(result.stdout)["experiments"], key=lambda one: one["name"])
-    text = page(experiments)
-    if sys.argv[2:] == ["--check"]:
-        if PAGE.read_text() != text:
-            sys.exit(f"{PAGE} is not fresh: run scripts/generate_catalog_docs.py")
-    else:
-        PAGE.write_text(text)
+    pathlib.Path(folder, "catalog.md").write_text(page(experiments))
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -1,18 +1,14 @@
 #!/usr/bin/env python3
-"""Writes docs/commands.md: every subcommand with its options, from the program's own tables.
+"""Writes commands.md of the site: every subcommand with its options, from the program's own tables.
 
-    scripts/generate_command_docs.py build/release/stepsim            writes it
-    scripts/generate_command_docs.py build/release/stepsim --check    fails if it is not what it would write
+    scripts/generate_command_docs.py STEPSIM FOLDER
 """
 import pathlib
 import re
 import subprocess
 import sys
 
-TARGET = pathlib.Path(__file__).resolve().parent.parent / "docs/commands.md"
 HEAD = """# Subcommands
-
-<!-- Made by scripts/generate_command_docs.py. -->
 
 `stepsim help` lists them, `stepsim help NAME` and `man stepsim-NAME` show the same as this page. Options can be written
 `--name value` or `--name=value`. Quantities take units: 64MiB, 400Gbps, 50GB/s, 5us, 989TFLOPS; bare numbers are in bytes,
@@ -44,17 +40,13 @@ def section(stepsim, name):
     return "\n".join(lines) + "\n"
 
 
-def main():
-    stepsim = sys.argv[1]
+def main(stepsim, folder):
     overview = subprocess.run([stepsim, "help"], check=True, text=True,
                               stdout=subprocess.PIPE).stdout
     names = re.findall(r"^  stepsim ([a-z][a-z-]*)", overview.split("Topics:")[0], re.M)
     text = HEAD + "\n".join(section(stepsim, name) for name in names)
-    if "--check" not in sys.argv[2:]:
-        TARGET.write_text(text, encoding="utf-8")
-    elif TARGET.read_text(encoding="utf-8") != text:
-        sys.exit("docs/commands.md is not what the program says; run scripts/generate_command_docs.py")
+    pathlib.Path(folder, "commands.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the pages on fields from their tables, so that pages and program cannot disagree.
+"""Writes the site's pages on fields from the program's tables: a table of all first, then each.
 
-    scripts/generate_field_docs.py build/release/stepsim            writes the pages
-    scripts/generate_field_docs.py build/release/stepsim --check    fails if one is not fresh
+    scripts/generate_field_docs.py STEPSIM FOLDER
 """
 import pathlib
 import re
@@ -10,7 +9,6 @@ import subprocess
 import sys
 import textwrap
 
-DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 COLUMNS = 110
 
 PLAN = """# Plan keys
@@ -22,8 +20,6 @@ page in a terminal, `stepsim help plan tp` one key.
 `catalog` starts from a plan of the catalog; the other keys go over it. `true` and `false` are written out. A key that
 nothing in the plan acts on is refused. How the keys work together, with measurements: [plans.md](plans.md).
 
-Written by `scripts/generate_field_docs.py` from the program; change `schedules/plan/plan_fields.cc`, not this page.
-
 """
 
 SOFTWARE = """# Software keys
@@ -33,8 +29,6 @@ or alone go over it: `--software torchtitan,loss=fused`, `--set software.loss=fu
 file `catalog` names the entry. What the entry brings that the plan rules out is left out; what a person gives and nothing in
 the plan acts on is refused. `stepsim help software` shows this page in a terminal, `stepsim help software loss` one key.
 
-Written by `scripts/generate_field_docs.py` from the program; change `schedules/plan/software_fields.cc`, not this page.
-
 """
 
 PASS = """# Pass keys
@@ -43,7 +37,15 @@ One pass of inference in place of a training step: the group `pass` of a file, `
 `--set pass.batch=64`. [inference.md](inference.md) says what a pass computes. `stepsim help pass` shows this page in a terminal,
 `stepsim help pass batch` one key.
 
-Written by `scripts/generate_field_docs.py` from the program; change `schedules/plan/pass_fields.cc`, not this page.
+"""
+
+TRANSPORT = """# Fields of a transport
+
+What moves packets where there is one: the object `transport` of a [network case](network-cases.md#transports), and
+`stepsim network --transport NAME[,field=value..]`. [transports.md](transports.md) says what each kind is and how near it comes to
+other simulators. `stepsim help transport` shows this page in a terminal, with the kinds. Defaults are those of `go-back-n`.
+
+Written by `scripts/generate_field_docs.py` from the program; change `sim/network/transport/transport_spec.cc`, not this page.
 
 """
 
@@ -51,8 +53,6 @@ SIMULATION = """# Fields of a simulation
 
 They say how an experiment is simulated: the group `simulation` of a file. The options of `stepsim run` with the same
 names, in dashes, override them. None has to be given. `stepsim help simulation` shows this page in a terminal.
-
-Written by `scripts/generate_field_docs.py` from the program; change `experiment/simulation_fields.cc`, not this page.
 
 """
 
@@ -63,8 +63,6 @@ A model is a file in `catalog/models`, or the group `model` of an experiment. `c
 model` shows this page in a terminal, `stepsim help model mixer_pattern` one field. [workload.md](workload.md) says what
 the layers compute, [adding-a-model.md](adding-a-model.md) where models come from.
 
-Written by `scripts/generate_field_docs.py` from the program; change `workload/model_fields.cc`, not this page.
-
 """
 
 CHIP = """# Fields of chips and hosts
@@ -74,18 +72,12 @@ other fields go over it. Quantities are text with a unit: `memory_bandwidth: "33
 communication library that clusters of the chip use. `stepsim help chip` shows this page in a terminal,
 `stepsim help chip efficiency.matmul.tile_m` one field. [adding-a-chip.md](adding-a-chip.md) says where values come from.
 
-Written by `scripts/generate_field_docs.py` from the program; change `sim/chips/chip_fields.cc` and
-`sim/hardware/host_fields.cc`, not this page.
-
 """
 
 ENGINE = """# Keys of engines
 
 Keys of `stepsim serve --engine`, `--prefill` and `--decode`. An engine refuses keys that it does not have. Defaults of keys
 are vllm's, or those of the only engine that has the key. [serving.md](serving.md) says what the engines do.
-
-Written by `scripts/generate_field_docs.py` from the program; change `serving/engines/` and
-`serving/requests/request_source.cc`, not this page.
 
 """
 
@@ -111,9 +103,6 @@ catalog; the other fields go over it. `stepsim help library` shows this page in 
 tuner.channels` one field. [collectives.md](collectives.md#what-the-communication-library-adds) says what the constants
 do.
 
-Written by `scripts/generate_field_docs.py` from the program; change `sim/collectives/library_fields.cc`, not this
-page.
-
 """
 
 CLUSTER = """# Fields of clusters
@@ -121,9 +110,6 @@ CLUSTER = """# Fields of clusters
 A cluster is a file in `catalog/clusters`, or the group `cluster` of an experiment. `catalog` starts from a cluster of the
 catalog; the other fields go over it. `stepsim help cluster` and `stepsim help topologies` show this page in a terminal,
 `stepsim help topologies torus link_latency` one field. [topologies.md](topologies.md) says what the topologies are.
-
-Written by `scripts/generate_field_docs.py` from the program; change `experiment/cluster_fields.cc` and
-`topology/kinds/*_fields.cc`, not this page.
 
 """
 
@@ -133,7 +119,12 @@ A table of failures is a file in `catalog/failures`, or the file of `stepsim goo
 and `--restart` are those of its groups. `stepsim help failures` shows this page in a terminal. [goodput.md](goodput.md)
 says what follows from them.
 
-Written by `scripts/generate_field_docs.py` from the program; change `analysis/goodput/failure_fields.cc`, not this page.
+"""
+
+RESULTS = """# Members of JSON
+
+What `--json` of each subcommand writes. `stepsim help results run` shows it in a terminal. `[]` is a list of objects, `.NAME` members that the run
+names, `{}` JSON that is described elsewhere. [json.md](json.md) says what the members of a run mean.
 
 """
 
@@ -142,6 +133,7 @@ PAGES = {
     "plan-keys.md": [(PLAN, ["plan"])],
     "software-keys.md": [(SOFTWARE, ["software"])],
     "pass-keys.md": [(PASS, ["pass"])],
+    "transport-fields.md": [(TRANSPORT, ["transport"])],
     "simulation-fields.md": [(SIMULATION, ["simulation"])],
     "model-fields.md": [(MODEL, ["model"])],
     "chip-fields.md": [(CHIP, ["chip"]), (HOST, ["host"])],
@@ -149,6 +141,7 @@ PAGES = {
     "failure-fields.md": [(FAILURES, ["failures"])],
     "library-fields.md": [(LIBRARY, ["library"])],
     "cluster-fields.md": [(CLUSTER, ["cluster"])],  # and each topology
+    "results.md": [(RESULTS, ["results"])],
 }
 
 
@@ -170,23 +163,32 @@ def topologies(stepsim):
     return [(f"\n# Fields of `{kind}`\n\n", ["topologies", kind]) for kind in kinds]
 
 
+def table(markdown):
+    """The fields of a topic, each with its value and the first sentence of what it does."""
+    fields = re.findall(r"^### `(.+?)`\n\nValue: (.+)\n\n(.+)$", markdown, re.M)
+    rows = []
+    for name, value, text in fields:
+        sentence = text.split(". ")[0].rstrip(".").replace("|", "\\|")
+        # As mkdocs makes anchors of headings.
+        anchor = re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", name).strip().lower())
+        rows.append(f"| [`{name}`](#{anchor}) | {value.replace('|', chr(92) + '|')} | {sentence} |")
+    return "\n".join(["| | value | what it does |", "|---|---|---|", *rows]) + "\n\n" if rows else ""
+
+
 def text_of(stepsim, parts):
-    return "".join(head + wrapped(help_of(stepsim, *topic, "--markdown")) for head, topic in parts)
+    text = ""
+    for head, topic in parts:
+        markdown = help_of(stepsim, *topic, "--markdown")
+        text += head + table(markdown) + wrapped(markdown)
+    return text
 
 
-def main(arguments):
-    if len(arguments) not in (1, 2) or arguments[1:] not in ([], ["--check"]):
-        sys.exit(__doc__)
+def main(stepsim, folder):
     pages = dict(PAGES)
-    pages["cluster-fields.md"] = pages["cluster-fields.md"] + topologies(arguments[0])
+    pages["cluster-fields.md"] = pages["cluster-fields.md"] + topologies(stepsim)
     for page, parts in pages.items():
-        text = text_of(arguments[0], parts)
-        path = DOCS / page
-        if len(arguments) == 1:
-            path.write_text(text)
-        elif not path.exists() or path.read_text() != text:
-            sys.exit(f"{page} is not fresh: run scripts/generate_field_docs.py STEPSIM")
+        pathlib.Path(folder, page).write_text(text_of(stepsim, parts))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])

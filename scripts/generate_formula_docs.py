@@ -1,15 +1,12 @@
 #!/usr/bin/env python3
-"""Writes docs/formulas.md from the table of formulas: `stepsim formula --json -`.
+"""Writes formulas.md of the site from the table of formulas: `stepsim formula --json -`.
 
-    scripts/generate_formula_docs.py build/release/stepsim            writes the page
-    scripts/generate_formula_docs.py build/release/stepsim --check    fails if the page is not fresh
+    scripts/generate_formula_docs.py STEPSIM FOLDER
 """
 import json
 import pathlib
 import subprocess
 import sys
-
-PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "formulas.md"
 
 HEAD = """# Formulas
 
@@ -20,8 +17,6 @@ holds, and where its sources print it wrongly.
 - `stepsim formula E7` explains one.
 - `stepsim formula E7 B=48000 N=64 F=32768 MX=2` evaluates it.
 - `X=?` in place of a value solves for that input.
-
-`scripts/generate_formula_docs.py` writes this page. Change `analysis/formulas/`, not this page.
 
 Units are B, s, B/s, FLOP and FLOP/s; counts are plain numbers. The bandwidth of a TPU's axis counts both
 directions of a ring. The egress of a GPU counts one direction. The V of a collective is the whole array.
@@ -70,18 +65,12 @@ def page(formulas):
     return "\n".join(parts)
 
 
-def main(arguments):
-    if len(arguments) not in (1, 2) or arguments[1:] not in ([], ["--check"]):
-        sys.exit(__doc__)
+def main(stepsim, folder):
     answer = subprocess.run(
-        [arguments[0], "formula", "--json", "-"], check=True, capture_output=True, text=True
+        [stepsim, "formula", "--json", "-"], check=True, capture_output=True, text=True
     )
-    text = page(json.loads(answer.stdout))
-    if len(arguments) == 1:
-        PAGE.write_text(text)
-    elif not PAGE.exists() or PAGE.read_text() != text:
-        sys.exit(f"{PAGE.name} is not fresh: run scripts/generate_formula_docs.py STEPSIM")
+    pathlib.Path(folder, "formulas.md").write_text(page(json.loads(answer.stdout)))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])

@@ -20,7 +20,7 @@ case "${1:-}" in
   --with-tests)
     packages+=(libgtest-dev librapidcheck-dev libbenchmark-dev openmpi-bin clang clang-format
       libclang-rt-dev locales zsh chromium "${packing[@]}"
-      python3-distributed python3-pandas python3-nbclient python3-ipykernel mkdocs)
+      python3-distributed python3-pandas python3-nbclient python3-ipykernel mkdocs mkdocs-material graphviz)
     ;;
   --with-packages) packages+=("${packing[@]}") ;;
   "") ;;

@@ -3,22 +3,22 @@
 
     PYTHONPATH=build/release/python /usr/bin/python3 scripts/run_notebook.py docs/tutorial.ipynb --write
     ...                                                                                      --check
+    scripts/run_notebook.py docs/tutorial.ipynb --page FOLDER
 
---write puts the outputs into the notebook, and the notebook as text beside it (tutorial.md). --check
-fails if either is not what would be written. Needs Debian's python3-nbclient and python3-ipykernel.
+--write puts the outputs into the notebook; --check fails if they are not what would be written. --page runs nothing and
+writes the notebook as a page of the site. Needs Debian's python3-nbclient and python3-ipykernel.
 """
 import argparse
-import copy
 import os
 import pathlib
 import sys
 import tempfile
 
 import nbformat
-from nbclient import NotebookClient
 
 
 def executed(path):
+    from nbclient import NotebookClient
     notebook = nbformat.read(path, as_version=4)
     os.environ.update(JUPYTER_PLATFORM_DIRS="1", PYDEVD_DISABLE_FILE_VALIDATION="1")
     with tempfile.TemporaryDirectory() as folder:
@@ -56,8 +56,8 @@ def text_of(output):
     return output.data.get("text/plain", "") + "\n"
 
 
-def markdown(notebook, name):
-    """The notebook as a page of docs/."""
+def markdown(notebook):
+    """The notebook as a page of the site."""
     parts = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
@@ -67,8 +67,7 @@ def markdown(notebook, name):
         text = "".join(text_of(output) for output in cell.outputs)
         if text.strip():
             parts.append("```text\n" + text.rstrip("\n") + "\n```")
-    note = f"<!-- Made of {name} by scripts/run_notebook.py. -->"
-    return "\n\n".join([note, *parts]) + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
 def main():
@@ -76,16 +75,18 @@ def main():
     parser.add_argument("notebook", type=pathlib.Path)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--page", type=pathlib.Path, metavar="FOLDER")
     arguments = parser.parse_args()
-    notebook = executed(arguments.notebook)
-    files = {arguments.notebook: nbformat.writes(copy.deepcopy(notebook)) + "\n",
-             arguments.notebook.with_suffix(".md"): markdown(notebook, arguments.notebook.name)}
-    for file, text in files.items():
-        if arguments.write:
-            file.write_text(text, encoding="utf-8")
-        elif arguments.check and (not file.exists() or file.read_text(encoding="utf-8") != text):
-            sys.exit(f"{file} is not what its cells give; run scripts/run_notebook.py "
-                     f"{arguments.notebook} --write")
+    if arguments.page:
+        page = markdown(nbformat.read(arguments.notebook, as_version=4))
+        (arguments.page / arguments.notebook.with_suffix(".md").name).write_text(page, encoding="utf-8")
+        return
+    text = nbformat.writes(executed(arguments.notebook)) + "\n"
+    if arguments.write:
+        arguments.notebook.write_text(text, encoding="utf-8")
+    elif arguments.check and arguments.notebook.read_text(encoding="utf-8") != text:
+        sys.exit(f"{arguments.notebook} is not what its cells give; run scripts/run_notebook.py "
+                 f"{arguments.notebook} --write")
 
 
 if __name__ == "__main__":

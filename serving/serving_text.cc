@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "serving/engines/engine_fields.h"
-#include "sim/base/field.h"
-#include "sim/base/field_assignments.h"
-#include "sim/base/quantity_field.h"
 #include "sim/base/suggestion.h"
+#include "sim/fields/field.h"
+#include "sim/fields/field_assignments.h"
+#include "sim/fields/quantity_field.h"
 
 namespace stepsim {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "sim/base/error.h"
-#include "traces/output_file.h"
+#include "traces/files/output_file.h"
 
 namespace stepsim {
 namespace {

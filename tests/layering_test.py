@@ -7,122 +7,170 @@ import pathlib
 import re
 import sys
 
-SIM = ["sim/base", "sim/engine", "sim/chips", "sim/network", "sim/network/packets",
-       "sim/collectives", "sim/collectives/algorithms", "sim/hardware", "sim/program",
+SIM = ["sim/base", "sim/fields", "sim/engine", "sim/chips", "sim/network", "sim/network/packets",
+       "sim/network/transport", "sim/network/transport/controls", "sim/network/transport/hosts",
+       "sim/collectives", "sim/collectives/algorithms", "sim/collectives/algorithms/torus",
+       "sim/collectives/algorithms/trees", "sim/hardware", "sim/program",
        "sim/folding", "sim/run", "sim/run/ops", "sim/run/collectives", "sim/run/books",
        "sim/run/folding"]
+BASE = ["sim/base", "sim/fields"]
+ALGORITHMS = BASE + ["sim/network", "sim/collectives"] + SIM[10:13]
 UNDER_RUN = [room for room in SIM if not room.startswith("sim/run")]
-PROGRAM = ["sim/base", "sim/chips", "sim/program"]
+PROGRAM = BASE + ["sim/chips", "sim/program"]
+WORKLOAD = ["workload", "workload/mixers", "workload/parts", "workload/model"]
 PIPELINE = ["schedules/pipeline", "schedules/pipeline/orders", "schedules/pipeline/replay",
             "schedules/pipeline/published", "schedules/pipeline/search"]
-SCHEDULES = PIPELINE + ["schedules/plan", "schedules/lowering"]
-TOPOLOGY = ["topology", "topology/kinds", "topology/graph"]
+PLAN = ["schedules/plan", "schedules/plan/keys", "schedules/plan/checks"]
+LOWERING = ["schedules/lowering/steps", "schedules/lowering/recompute", "schedules/lowering/stages",
+            "schedules/lowering/bytes", "schedules/lowering"]
+SCHEDULES = PIPELINE + PLAN + LOWERING
+TOPOLOGY = ["topology", "topology/kinds", "topology/kinds/switched", "topology/kinds/torus", "topology/graph"]
 SERVING = ["serving", "serving/cases", "serving/engines", "serving/kv", "serving/metrics",
            "serving/requests"]
 PASSES = ["serving/passes"]  # where chips come in
-LOADED = SIM + SCHEDULES + TOPOLOGY + ["workload", "experiment"]
-PROTO = ["proto", "proto/catalog", "proto/hugging_face", "proto/network_case", "proto/serving_case"]
+EXPERIMENT = ["experiment", "experiment/passes", "experiment/bounds"]
+LOADED = SIM + SCHEDULES + TOPOLOGY + WORKLOAD + EXPERIMENT
+PROTO = ["proto", "proto/catalog", "proto/hugging_face", "proto/hugging_face/families", "proto/messages",
+         "proto/network_case", "proto/serving_case"]
 IMPORT = ["import", "import/aicb", "import/astra", "import/chakra", "import/deepspeed",
           "import/exports", "import/goal",
           "import/htsim", "import/llama_factory", "import/maxtext", "import/megatron", "import/ms_swift",
           "import/msccl", "import/nanotron", "import/nccl", "import/nccl_topology", "import/nemo", "import/ns3",
           "import/primus", "import/settings", "import/slurm", "import/torchtitan", "import/trace",
           "import/trainer", "import/transformers"]
-GOODPUT = ["analysis/goodput", "analysis/goodput/energy", "analysis/goodput/steps"]
-ANALYSIS = ["analysis/step", "analysis/collective_forms", "analysis/formulas"]
+GOODPUT = ["goodput", "goodput/energy", "goodput/steps"]
+FORMULAS = ["books/formulas", "books/collective_forms"]
+FINDINGS = ["experiment/step", "experiment/explained"]  # what is found in a finished run
+STUDIES = ["books/laboratory", "books/studies/collectives", "books/studies/serving", "books/studies/training"]
+TRACES = ["traces/files", "traces/formats", "traces/results", "traces/pictures"]
 
 MAY_INCLUDE = {
     "sim/base": [],
+    "sim/fields": ["sim/base"],
     "sim/engine": ["sim/base"],
-    "sim/chips": ["sim/base"],
-    "sim/network": ["sim/base", "sim/engine"],
-    "sim/network/packets": ["sim/base", "sim/engine", "sim/network"],
-    "sim/collectives": ["sim/base", "sim/network", "sim/collectives/algorithms"],
-    "sim/collectives/algorithms": ["sim/base", "sim/network", "sim/collectives"],
-    "sim/hardware": ["sim/base", "sim/chips", "sim/network", "sim/collectives"],
-    "sim/program": ["sim/base", "sim/chips", "sim/collectives"],
-    "sim/folding": ["sim/base"],
+    "sim/chips": BASE,
+    "sim/network": BASE + ["sim/engine"],
+    "sim/network/packets": BASE + ["sim/engine", "sim/network"],
+    # Hosts and what they ask of controls; the network that runs them includes its parts.
+    "sim/network/transport/controls": BASE + ["sim/network", "sim/network/transport"],
+    "sim/network/transport/hosts": BASE + ["sim/network", "sim/network/packets", "sim/network/transport",
+                                           "sim/network/transport/controls"],
+    "sim/network/transport": BASE + ["sim/engine", "sim/network", "sim/network/packets",
+                                     "sim/network/transport/controls", "sim/network/transport/hosts"],
+    "sim/collectives": ALGORITHMS,
+    "sim/collectives/algorithms": BASE + ["sim/network", "sim/collectives"],
+    "sim/collectives/algorithms/torus": BASE + ["sim/network", "sim/collectives", "sim/collectives/algorithms"],
+    "sim/collectives/algorithms/trees": BASE + ["sim/network", "sim/collectives", "sim/collectives/algorithms"],
+    "sim/hardware": BASE + ["sim/chips", "sim/network", "sim/collectives"],
+    "sim/program": BASE + ["sim/chips", "sim/collectives"],
+    "sim/folding": BASE,
     "sim/run/ops": UNDER_RUN,
     "sim/run/books": UNDER_RUN + ["sim/run/ops"],
     "sim/run/collectives": UNDER_RUN + ["sim/run/ops"],
     "sim/run/folding": UNDER_RUN + ["sim/run/ops", "sim/run/collectives"],
     "sim/run": SIM,
-    "topology": SIM + ["topology/kinds", "topology/graph"],
+    "topology": SIM + TOPOLOGY[1:],
     "topology/kinds": SIM + ["topology/graph"],
+    "topology/kinds/switched": SIM + ["topology/kinds", "topology/graph"],
+    "topology/kinds/torus": SIM + ["topology/kinds", "topology/graph"],
     "topology/graph": SIM,
-    "workload": ["sim/base", "sim/chips"],
+    # What a person says of a model; parts of layers; mixers; layers.
+    "workload/model": BASE + ["sim/chips"],
+    "workload/parts": BASE + ["sim/chips", "workload/model"],
+    "workload/mixers": BASE + ["sim/chips", "workload/model", "workload/parts"],
+    "workload": BASE + ["sim/chips"] + WORKLOAD,
     # Types; what makes an order and what runs one; the table of schedules; the search, which sets
     # out from published schedules.
-    "schedules/pipeline": ["sim/base"],
-    "schedules/pipeline/orders": ["sim/base"] + PIPELINE[:1],
-    "schedules/pipeline/replay": ["sim/base"] + PIPELINE[:1],
-    "schedules/pipeline/published": ["sim/base"] + PIPELINE[:3],
-    "schedules/pipeline/search": ["sim/base"] + PIPELINE[:4],
-    "schedules/plan": PIPELINE + ["workload"] + PROGRAM,
-    "schedules/lowering": SCHEDULES + ["workload"] + PROGRAM,
-    "experiment": LOADED,
+    "schedules/pipeline": BASE,
+    "schedules/pipeline/orders": BASE + PIPELINE[:1],
+    "schedules/pipeline/replay": BASE + PIPELINE[:1],
+    "schedules/pipeline/published": BASE + PIPELINE[:3],
+    "schedules/pipeline/search": BASE + PIPELINE[:4],
+    "schedules/plan": PIPELINE + WORKLOAD + PROGRAM,
+    "schedules/plan/keys": PIPELINE + WORKLOAD + PROGRAM + PLAN[:1],
+    "schedules/plan/checks": PIPELINE + WORKLOAD + PROGRAM + PLAN,
+    # Steps of a layer; what is computed again; stages; bytes beside them; then the graph.
+    **{room: PIPELINE + PLAN + WORKLOAD + PROGRAM + LOWERING[:i] for i, room in enumerate(LOWERING)},
+    "experiment": SIM + SCHEDULES + TOPOLOGY + WORKLOAD,
+    "experiment/passes": SIM + SCHEDULES + TOPOLOGY + WORKLOAD + ["experiment"],
+    "experiment/bounds": LOADED,
+    "experiment/explained": LOADED + FORMULAS,
+    "experiment/step": LOADED + FORMULAS + ["experiment/explained"],
     "proto": LOADED + PROTO,
     "proto/catalog": LOADED + PROTO + GOODPUT[:1],
     "proto/hugging_face": LOADED + PROTO,
+    "proto/hugging_face/families": LOADED + ["proto/messages"],
+    "proto/messages": LOADED,
     "proto/network_case": LOADED + PROTO,
-    "proto/serving_case": ["sim/base", "proto"] + SERVING,
+    "proto/serving_case": BASE + ["proto", "proto/messages"] + SERVING,
     # What is asked, what holds it, who decides, what came out; then the run that needs them all.
-    "serving/requests": ["sim/base"],
-    "serving/kv": ["sim/base", "serving/requests"],
-    "serving/engines": ["sim/base", "serving/requests", "serving/kv"],
-    "serving/metrics": ["sim/base", "serving/requests"],
-    "serving": ["sim/base", "sim/engine"] + SERVING[2:],
-    "serving/cases": ["sim/base", "serving"] + SERVING[2:],
+    "serving/requests": BASE,
+    "serving/kv": BASE + ["serving/requests"],
+    "serving/engines": BASE + ["serving/requests", "serving/kv"],
+    "serving/metrics": BASE + ["serving/requests"],
+    "serving": BASE + ["sim/engine"] + SERVING[2:],
+    "serving/cases": BASE + ["serving"] + SERVING[2:],
     "serving/passes": LOADED + ["serving", "serving/engines", "serving/requests"],
     "serving/search": LOADED + SERVING + PASSES,
-    "analysis/formulas": ["sim/base"],
-    "analysis/collective_forms": SIM + ["analysis/formulas"],
-    "analysis/step": LOADED + ANALYSIS,
-    "analysis/accuracy": LOADED + SERVING + PASSES,
-    "analysis/calibration": LOADED + ["analysis/accuracy"],
+    # The books: formulas know nothing of the simulator; studies hold them against it.
+    "books/formulas": BASE,
+    "books/collective_forms": SIM + ["books/formulas"],
+    "books/laboratory": LOADED + FINDINGS + FORMULAS + SERVING + PASSES,
+    **{room: LOADED + FINDINGS + FORMULAS + GOODPUT[:1] + SERVING + PASSES + ["books/laboratory"]
+       for room in STUDIES[1:]},
+    "measured": LOADED + SERVING + PASSES,
+    "calibration": LOADED + ["measured"],
     # Runs with failures know times only; steps/ simulates those.
-    "analysis/goodput": ["sim/base", "sim/engine"],
-    "analysis/goodput/energy": ["sim/base", "analysis/goodput"],
-    "analysis/goodput/steps": LOADED + GOODPUT,
-    "analysis/search": LOADED + ["analysis/step"],
-    "analysis/studies": LOADED + ANALYSIS + GOODPUT[:1] + SERVING + PASSES,
-    "traces": ["analysis/step", "experiment"] + GOODPUT + SIM + SERVING,
+    "goodput": BASE + ["sim/engine"],
+    "goodput/energy": BASE + ["goodput"],
+    "goodput/steps": LOADED + GOODPUT,
+    "search": LOADED + FINDINGS,
+    "traces/files": BASE,
+    "traces/pictures": BASE + GOODPUT + ["books/laboratory", "traces/results"],
+    "traces/formats": FINDINGS + ["experiment", "traces/files"] + SIM + SERVING,
+    "traces/results": FINDINGS + ["experiment"] + GOODPUT + SIM + SERVING + TRACES[:2],
     # Pages are made of the JSON of results; what only a run knows is drawn in pages/run.
-    "pages": ["sim/base", "traces"],
-    "pages/run": SIM + ["analysis/step", "experiment", "traces"],
-    "store": ["sim/base", "traces"],
+    "pages": BASE + TRACES,
+    "pages/run": SIM + FINDINGS + ["experiment"] + TRACES,
+    "store": BASE + TRACES,
     # Files of other software. What an importer of one format knows stays in its folder.
     "import": LOADED + PROTO + IMPORT,
     **{room: LOADED + PROTO + IMPORT for room in IMPORT[1:]},
-    "cli": LOADED + PROTO + ANALYSIS + GOODPUT + SERVING + PASSES + ["serving/search"]
-    + ["analysis/accuracy", "analysis/calibration", "analysis/search", "analysis/studies",
-       "pages", "pages/run", "store", "traces"] + IMPORT,
+    # Subcommands write output and end before they return; progress and signals are below them.
+    "cli/session": LOADED + TRACES,
+    "cli": LOADED + PROTO + FORMULAS + FINDINGS + GOODPUT + SERVING + PASSES + ["serving/search"]
+    + ["measured", "calibration", "search", "pages", "pages/run", "store", "cli/session"]
+    + STUDIES + TRACES + IMPORT,
 }
-FOLDERS = ["calibrate", "collective", "compare", "formula", "goodput", "processes", "run", "schedule",
-           "search", "serve", "serve_search", "sweep", "validate"]
+FOLDERS = ["accuracy", "calibrate", "catalog", "collective", "compare", "diff", "figures", "formula", "goodput",
+           "help", "import", "network", "processes", "run", "schedule", "search", "serve", "serve_search",
+           "sweep", "topology", "validate", "view"]
 for folder in FOLDERS:
-    MAY_INCLUDE[f"cli/{folder}"] = MAY_INCLUDE["cli"] + ["cli", "cli/processes"]
-MAY_INCLUDE["cli"] += [f"cli/{folder}" for folder in FOLDERS]
+    MAY_INCLUDE[f"cli/{folder}"] = MAY_INCLUDE["cli"] + ["cli", "cli/help", "cli/network", "cli/processes",
+                                                         "cli/run", "cli/session"]
+MAY_INCLUDE["cli"] = MAY_INCLUDE["cli"] + [f"cli/{folder}" for folder in FOLDERS]
 MAY_INCLUDE["bindings"] = MAY_INCLUDE["cli"] + ["cli"]
-# Data types that a room may include beyond the table, each a decision: docs/decisions/.
+# Data types that a room may include beyond the table, each a decision: docs/decisions.md.
 FILES = {
+    "books/formulas": ["catalog/catalog_data.h"],
+    "proto/catalog": ["catalog/catalog_data.h"],
     "sim/run/books": ["sim/run/simulation_options.h", "sim/run/simulation_result.h"],
     "sim/run/collectives": ["sim/run/simulation_options.h"],
     "sim/run/folding": ["sim/run/simulation_options.h", "sim/run/simulation_result.h"],
-    "schedules/plan": ["sim/network/places.h"],
-    "schedules/lowering": ["sim/network/places.h", "sim/collectives/collective.h"],
-    "traces": ["analysis/studies/plot.h"],
+    **{room: ["sim/network/places.h"] for room in PLAN},
+    **{room: ["sim/network/places.h", "sim/collectives/collective.h"] for room in LOWERING},
     # They name what they simulate by files and names of the catalog, and see nothing else of proto.
-    "analysis/accuracy": ["proto/load_experiment.h", "proto/catalog/catalog.h", "proto/json_value.h",
-                          "proto/catalog/measured_tables.h",
-                          "proto/catalog/engine_releases.h",
-                          "proto/catalog/serving_software.h"],
-    "analysis/calibration": ["proto/load_experiment.h"],
-    "analysis/studies": ["proto/load_experiment.h", "proto/catalog/measured_tables.h"],
+    "measured": ["proto/load_experiment.h", "proto/catalog/catalog.h", "proto/messages/json_value.h",
+                 "proto/catalog/measured_tables.h",
+                 "proto/catalog/engine_releases.h",
+                 "proto/catalog/serving_software.h"],
+    "calibration": ["proto/load_experiment.h"],
+    **{room: ["proto/load_experiment.h", "proto/catalog/measured_tables.h"] for room in STUDIES},
+    "workload/parts": ["sim/collectives/byte_matrix.h"],
     "workload": ["sim/collectives/byte_matrix.h"],
-    "pages": ["proto/json_value.h", "experiment/uncertainty.h"],
-    "pages/run": ["proto/json_value.h", "workload/model_counts.h"],
-    "import/nccl": ["analysis/accuracy/nccl_log.h"],  # one reader a format
+    "pages": ["proto/messages/json_value.h", "experiment/uncertainty.h"],
+    "pages/run": ["proto/messages/json_value.h", "workload/model_counts.h"],
+    "import/nccl": ["measured/nccl_log.h"],  # one reader a format
 }
 # Headers with few users: simulate_experiment() alone lowers and simulates in a row.
 ONLY_FROM = {"schedules/lowering/lower.h": ["schedules/lowering", "experiment"]}

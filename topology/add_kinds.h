@@ -5,7 +5,7 @@
 
 #include <tuple>
 
-#include "sim/base/field.h"
+#include "sim/fields/field.h"
 #include "topology/topology_table.h"
 
 namespace stepsim {

@@ -1,5 +1,5 @@
-#include "sim/base/field.h"
-#include "sim/base/quantity_field.h"
+#include "sim/fields/field.h"
+#include "sim/fields/quantity_field.h"
 #include "topology/composed.h"
 #include "topology/graph/latency_limits.h"
 #include "topology/kinds/graph_names.h"

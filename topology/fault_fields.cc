@@ -1,4 +1,4 @@
-#include "sim/base/field.h"
+#include "sim/fields/field.h"
 #include "topology/faults.h"
 
 namespace stepsim {

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "workload/hyper_connection.h"
+#include "workload/parts/hyper_connection.h"
 
 namespace stepsim {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "workload/layer_part.h"
+#include "workload/parts/layer_part.h"
 
 namespace stepsim {
 

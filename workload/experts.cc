@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "workload/mlp.h"
+#include "workload/parts/mlp.h"
 
 namespace stepsim {
 namespace {

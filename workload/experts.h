@@ -16,7 +16,7 @@
 
 #include <vector>
 
-#include "workload/layer_part.h"
+#include "workload/parts/layer_part.h"
 
 namespace stepsim {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "workload/embedding.h"
-#include "workload/hyper_connection.h"
+#include "workload/parts/hyper_connection.h"
 
 namespace stepsim {
 namespace {

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "workload/layer_part.h"
+#include "workload/parts/layer_part.h"
 
 namespace stepsim {
 

@@ -9,17 +9,18 @@
 #include <string_view>
 #include <utility>
 
-#include "workload/attention.h"
-#include "workload/chunked_scan.h"
-#include "workload/compressed_attention.h"
-#include "workload/context_pairs.h"
 #include "workload/head.h"
-#include "workload/kernels.h"
-#include "workload/layer_part.h"
-#include "workload/mixer.h"
+#include "workload/layers.h"
+#include "workload/mixers/attention.h"
+#include "workload/mixers/chunked_scan.h"
+#include "workload/mixers/compressed_attention.h"
+#include "workload/mixers/mixer.h"
+#include "workload/mixers/sparse_attention.h"
+#include "workload/mixers/state_mixer.h"
 #include "workload/model_counts.h"
-#include "workload/sparse_attention.h"
-#include "workload/state_mixer.h"
+#include "workload/parts/context_pairs.h"
+#include "workload/parts/kernels.h"
+#include "workload/parts/layer_part.h"
 
 namespace stepsim {
 namespace {
@@ -443,7 +444,7 @@ void join_experts(const ModelSpec& model, const Shard& shard, const RequestBatch
                                     .hidden = experts.latent > 0 ? experts.latent : model.hidden,
                                     .inter = experts.intermediate / shard.experts.tensor,
                                     .gated = model.mlp.gated,
-                                    .spread = shard.pass_experts.spread})};
+                                    .spread = shard.expert_spread})};
   *first = std::move(joined);
   block.ops.erase(first + 1, end);
   for (LayerOp& op : block.ops) {

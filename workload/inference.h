@@ -63,8 +63,8 @@
 
 #include "sim/base/units.h"
 #include "sim/chips/kernel.h"
-#include "workload/layers.h"
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
+#include "workload/parts/layer_op.h"
 
 namespace stepsim {
 

@@ -15,23 +15,13 @@
 
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
-#include "sim/base/error.h"
 #include "workload/layers.h"
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
 
 namespace stepsim {
 
-// Empty when layers, hidden and intermediate are positive and nothing else is given.
-// REQUIRES: model.kind == ModelKind::kMlpStack, as for all below.
-std::vector<Problem> check_mlp_stack(const ModelSpec& model);
-
-std::int64_t mlp_stack_parameters(const ModelSpec& model);
-
-// Embedding and head have no ops. REQUIRES: shard.tensor divides intermediate and, with sequence
-// parallelism, the tokens.
+// Embedding and head have no ops. REQUIRES: check_mlp_stack(model) is empty; shard.tensor divides
+// intermediate and, with sequence parallelism, the tokens.
 ModelLayers build_mlp_stack(const ModelSpec& model, const Shard& shard);
 
 }  // namespace stepsim

@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "workload/layers.h"
-#include "workload/mixer.h"
-#include "workload/mlp_stack.h"
+#include "workload/mixers/mixer.h"
+#include "workload/model/mlp_stack_spec.h"
+#include "workload/parts/layer_op.h"
 #include "workload/vision.h"
 
 namespace stepsim {

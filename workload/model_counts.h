@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
 
 namespace stepsim {
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "workload/layer_part.h"
-#include "workload/mixer.h"
-#include "workload/mlp.h"
+#include "workload/mixers/mixer.h"
+#include "workload/parts/layer_part.h"
+#include "workload/parts/mlp.h"
 
 namespace stepsim {
 namespace {

@@ -13,7 +13,7 @@
 
 #pragma once
 
-#include "workload/layers.h"
+#include "workload/parts/layer_op.h"
 
 namespace stepsim {
 

@@ -69,7 +69,7 @@ class Model(Part):
     """A model: `Model("llama3-70b")`, `Model("llama3-70b", layers=40)`, `Model(huggingface=config)`.
 
     `huggingface` is the config of a model on Hugging Face: an object of transformers, a dict, or the
-    path of a config.json. docs/model-fields.md has the other fields.
+    path of a config.json. `stepsim help model` has the other fields.
     """
 
     _kind = "model"
@@ -99,7 +99,7 @@ class Model(Part):
 class Cluster(Part):
     """A cluster: `Cluster("dgx-h100-512")`, `Cluster("dgx-h100-64", chip={"memory": "120GB"})`.
 
-    docs/cluster-fields.md has the fields.
+    `stepsim help cluster` has the fields.
     """
 
     _kind = "cluster"

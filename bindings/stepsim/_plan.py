@@ -10,7 +10,7 @@ from ._objects import Part, raise_problems
 class Plan(Part):
     """A plan: `Plan(tp=8, pp=4, dp=16, microbatch=1, global_batch=1024, sequence=8192)`.
 
-    The keys are those of --plan with `_` for `-`: docs/plan-keys.md. `schedule` may also be an order
+    The keys are those of --plan with `_` for `-`: `stepsim help plan`. `schedule` may also be an order
     of one's own, a list of ops for each rank: [["F0.0", "BW0.0"], ["F0.0", "BW0.0"]].
 
     Keys of software and of a pass, which 0.1 had here, are keywords of run() now: software={"loss":

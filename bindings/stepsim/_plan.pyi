@@ -64,7 +64,7 @@ class Plan(Part):
                  copy_checkpoint: Optional[bool] = ...) -> None:
         """A plan: `Plan(tp=8, pp=4, dp=16, microbatch=1, global_batch=1024, sequence=8192)`.
 
-        `catalog` is a plan of the catalog; the keys differ from it. docs/plan-keys.md says more about each.
+        `catalog` is a plan of the catalog; the keys differ from it. `stepsim help plan` says more about each.
 
         tp: Tensor parallelism: ranks that divide every matmul of a layer. (default: 1)
         cp: Context parallelism: ranks that divide the tokens of each sequence. (default: 1)

@@ -19,8 +19,8 @@ class Record(Dict[str, Any]):
 
 
 class Result:
-    """What a function of stepsim returns. The members of the JSON are its attributes (docs/json.md;
-    names end in their unit).
+    """What a function of stepsim returns. The members of the JSON are its attributes
+    (`stepsim help results`; names end in their unit).
 
     `to_json()` is the text that the command line writes, and `to_dict()` what it says.
     `report()` is the table that the command line prints. `ok` is False where the command line

@@ -7,15 +7,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/calibration/calibrate_all.h"
+#include "calibration/calibrate_all.h"
 #include "cli/calibrate/calibrate_options.h"
 #include "cli/calibrate/calibration_text.h"
 #include "cli/calibrate/trace_tables.h"
 #include "cli/outputs.h"
-#include "cli/progress_line.h"
-#include "cli/standard_output.h"
+#include "cli/session/progress_line.h"
+#include "cli/session/standard_output.h"
 #include "proto/catalog/catalog.h"
-#include "proto/changed_entry.h"
+#include "proto/messages/changed_entry.h"
 
 namespace stepsim {
 namespace {
@@ -143,6 +143,7 @@ a session.
 )",
     .options = calibrate_option_list,
     .run = run_calibrate_command,
+    .results = calibrate_command_results,
 };
 
 }  // namespace stepsim

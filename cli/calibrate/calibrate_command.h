@@ -1,5 +1,5 @@
 // `stepsim calibrate FILE...`: fits constants of chips and libraries to measurements. The library
-// is analysis/calibration/.
+// is calibration/.
 
 #pragma once
 

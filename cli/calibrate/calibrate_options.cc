@@ -8,8 +8,8 @@
 
 #include "cli/command_line.h"
 #include "sim/base/field_text.h"
-#include "sim/base/key_spelling.h"
 #include "sim/base/parallel.h"
+#include "sim/fields/key_spelling.h"
 
 namespace stepsim {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/calibration/calibration_input.h"
+#include "calibration/calibration_input.h"
 #include "cli/subcommand.h"
 #include "sim/base/error.h"
 

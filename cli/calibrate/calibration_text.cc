@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cli/version.h"
-#include "traces/json_text.h"
+#include "traces/results/result_table.h"
 
 namespace stepsim {
 namespace {
@@ -66,41 +66,61 @@ std::string files_table(const CalibrationInput& input) {
   return text;
 }
 
-std::string json_of(const std::vector<CalibrationErrors>& errors) {
-  std::string text = "[";
-  for (const CalibrationErrors& line : errors) {
-    text += fmt::format(
-        "{}\n        {{\"of\": \"{}\", \"rows\": {}, \"median_before\": {:.6f}, "
-        "\"median_after\": {:.6f}, \"p90_before\": {:.6f}, \"p90_after\": {:.6f}}}",
-        text.back() == '[' ? "" : ",", json_escaped(line.of), line.before.rows, line.before.median,
-        line.after.median, line.before.p90, line.after.p90);
-  }
-  return text + "]";
+const ResultTable<CalibrationErrors>& error_results() {
+  static const ResultTable<CalibrationErrors> kTable = [] {
+    const auto side = [](auto whole, auto member) {
+      return [whole, member](const CalibrationErrors& line) { return line.*whole.*member; };
+    };
+    using Errors = CalibrationErrors;
+    using Summary = decltype(Errors::before);
+    ResultTable<Errors> table;
+    table.add("of", &Errors::of, {"all, fitted, held out, and more"});
+    table.add("rows", side(&Errors::before, &Summary::rows), {"how many"});
+    table.add("median_before", side(&Errors::before, &Summary::median),
+              {"absolute relative error with the catalog's constants"});
+    table.add("median_after", side(&Errors::after, &Summary::median), {"with the fitted ones"});
+    table.add("p90_before", side(&Errors::before, &Summary::p90), {"nine of ten are at most this"});
+    table.add("p90_after", side(&Errors::after, &Summary::p90), {"the same with the fitted ones"});
+    return table;
+  }();
+  return kTable;
 }
 
-std::string json_of(const std::vector<CalibratedConstant>& constants) {
-  std::string text = "[";
-  for (const CalibratedConstant& one : constants) {
-    text += fmt::format(
-        "{}\n        {{\"name\": \"{}\", \"unit\": \"{}\", \"before\": {}, \"after\": {}, "
-        "\"fitted\": {}, \"why_kept\": \"{}\"}}",
-        text.back() == '[' ? "" : ",", one.name, one.unit,
-        one.was_set ? json_number(one.before) : "null",
-        one.was_set || one.why_kept.empty() ? json_number(one.after) : "null", one.why_kept.empty(),
-        json_escaped(one.why_kept));
-  }
-  return text + "]";
+const ResultTable<CalibratedConstant>& constant_results() {
+  static const ResultTable<CalibratedConstant> kTable = [] {
+    using Constant = CalibratedConstant;
+    ResultTable<Constant> table;
+    table.add("name", &Constant::name, {"of the field"});
+    table.add("unit", &Constant::unit, {"its unit"});
+    table.add("before",
+              [](const Constant& one) {
+                return OrNull{one.was_set ? std::optional(one.before) : std::nullopt};
+              },
+              {"null: the catalog has none"});
+    table.add("after",
+              [](const Constant& one) {
+                const bool is_set = one.was_set || one.why_kept.empty();
+                return OrNull{is_set ? std::optional(one.after) : std::nullopt};
+              },
+              {"null: it has none still"});
+    table.add("fitted", [](const Constant& one) { return one.why_kept.empty(); },
+              {"whether it was fitted"});
+    table.add("why_kept", &Constant::why_kept, {"why not"});
+    return table;
+  }();
+  return kTable;
 }
 
-std::string json_of(const Calibration& fit) {
-  return fmt::format(
-      "{{\"of\": \"{}\", \"shapes\": {},\n      \"errors\": {},\n      \"constants\": {}}}",
-      json_escaped(fit.of), fit.shapes, json_of(fit.errors), json_of(fit.constants));
-}
-
-template <typename List, typename JsonOf>
-std::string member_json(const List& list, const JsonOf& json_of_element) {
-  return json_lines(json_values(list, json_of_element), 4);
+const ResultTable<Calibration>& fit_results() {
+  static const ResultTable<Calibration> kTable = [] {
+    ResultTable<Calibration> table;
+    table.add("of", &Calibration::of, {"a type of matmuls, a timing of a library, a power limit"});
+    table.add("shapes", &Calibration::shapes, {"different ones"});
+    table.list("errors", error_results(), &Calibration::errors, {"before and after"});
+    table.list("constants", constant_results(), &Calibration::constants, {"that it has"});
+    return table;
+  }();
+  return kTable;
 }
 
 std::vector<const Calibration*> all_fits(const CalibrationResult& result) {
@@ -158,42 +178,119 @@ std::string report_of(const CheckResult& check) {
                      fmt::join(check.worse, "\n  "));
 }
 
+namespace {
+
+struct WholeCalibration {
+  const CalibrationInput* input;
+  const CalibrationResult* result;
+  const std::optional<LaunchCost>* launch;
+  const CheckResult* check;  // nullptr: not asked for
+};
+
+const ResultTable<InputSummary>& file_results() {
+  static const ResultTable<InputSummary> kTable = [] {
+    ResultTable<InputSummary> table;
+    table.add("file", &InputSummary::file, {"its name"});
+    table.add("kind", &InputSummary::what, {"of rows"});
+    table.add("rows", &InputSummary::rows, {"that it has"});
+    table.add("used", &InputSummary::used, {"of them"});
+    return table;
+  }();
+  return kTable;
+}
+
+using UnusedRows = std::pair<std::string, std::int64_t>;
+
+const ResultTable<UnusedRows>& unused_results() {
+  static const ResultTable<UnusedRows> kTable = [] {
+    ResultTable<UnusedRows> table;
+    table.add("reason", &UnusedRows::first, {"why rows were not used"});
+    table.add("rows", &UnusedRows::second, {"how many"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<CalibratedLibrary>& library_results() {
+  static const ResultTable<CalibratedLibrary> kTable = [] {
+    ResultTable<CalibratedLibrary> table;
+    table.add("name", &CalibratedLibrary::name, {"of the library"});
+    table.list("errors", error_results(),
+               [](const CalibratedLibrary& library) { return library.calibration.errors; },
+               {"by operation and ranks, as simulated with all its fits"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<LaunchCost>& launch_results() {
+  static const ResultTable<LaunchCost> kTable = [] {
+    ResultTable<LaunchCost> table;
+    table.add("launches", &LaunchCost::launches, {"that were seen"});
+    table.add("quarter_s", &LaunchCost::seconds, {"a quarter of them take less", "s"});
+    table.add("held_out_quarter_s", &LaunchCost::held_out, {"the same of those held out", "s"});
+    table.add("median_s", &LaunchCost::median, {"of all", "s"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<CheckResult>& check_results() {
+  static const ResultTable<CheckResult> kTable = [] {
+    ResultTable<CheckResult> table;
+    table.add("allowed", &CheckResult::allowed, {"by how much a fit may be better"});
+    table.add("holds", [](const CheckResult& check) { return check.worse.empty(); },
+              {"whether none is better by more"});
+    table.add("worse", &CheckResult::worse, {"those that are"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<WholeCalibration>& calibration_results() {
+  static const ResultTable<WholeCalibration> kTable = [] {
+    using Whole = WholeCalibration;
+    ResultTable<Whole> table;
+    table.list("files", file_results(), [](const Whole& all) { return all.input->files(); },
+               {"that were read"});
+    table.list("unused", unused_results(),
+               [](const Whole& all) {
+                 std::vector<UnusedRows> unused;
+                 for (const auto& [reason, rows] : all.input->unused()) {
+                   unused.emplace_back(reason, static_cast<std::int64_t>(rows));
+                 }
+                 return unused;
+               },
+               {"rows that were read and not used"});
+    table.list("fits", fit_results(),
+               [](const Whole& all) {
+                 std::vector<Calibration> fits;
+                 for (const Calibration* fit : all_fits(*all.result)) fits.push_back(*fit);
+                 return fits;
+               },
+               {"one for each type of matmuls, timing of a library, and power limit"});
+    table.list("libraries", library_results(),
+               [](const Whole& all) { return all.result->libraries; }, {"as simulated"});
+    table.add("remarks", [](const Whole& all) { return all.result->remarks; },
+              {"what could not be fitted at all"});
+    table.object("launch", launch_results(), [](const Whole& all) { return *all.launch; },
+                 {"what a launch costs the host", "s", "with traces"});
+    table.object("check", check_results(), [](const Whole& all) { return all.check; },
+                 {"whether constants hold", "", "with --check"});
+    return table;
+  }();
+  return kTable;
+}
+
+}  // namespace
+
 std::string json_of(const CalibrationInput& input, const CalibrationResult& result,
                     const std::optional<LaunchCost>& launch, const CheckResult* check) {
-  std::string text = fmt::format(
-      "{{\n  \"files\": {},\n  \"unused\": {},\n  \"fits\": {},\n  \"libraries\": {},\n  "
-      "\"remarks\": {}",
-      member_json(input.files(),
-                  [](const InputSummary& file) {
-                    return fmt::format(
-                        "{{\"file\": \"{}\", \"kind\": \"{}\", \"rows\": {}, \"used\": {}}}",
-                        json_escaped(file.file), file.what, file.rows, file.used);
-                  }),
-      member_json(input.unused(),
-                  [](const auto& unused) {
-                    return fmt::format("{{\"reason\": \"{}\", \"rows\": {}}}",
-                                       json_escaped(unused.first), unused.second);
-                  }),
-      member_json(all_fits(result), [](const Calibration* fit) { return json_of(*fit); }),
-      member_json(result.libraries,
-                  [](const CalibratedLibrary& library) {
-                    return fmt::format("{{\"name\": \"{}\", \"errors\": {}}}",
-                                       json_escaped(library.name),
-                                       json_of(library.calibration.errors));
-                  }),
-      member_json(result.remarks, json_quoted));
-  if (launch) {
-    text += fmt::format(
-        ",\n  \"launch\": {{\"launches\": {}, \"quarter_s\": {:.9f}, "
-        "\"held_out_quarter_s\": {:.9f}, \"median_s\": {:.9f}}}",
-        launch->launches, launch->seconds, launch->held_out, launch->median);
-  }
-  if (check != nullptr) {
-    text +=
-        fmt::format(",\n  \"check\": {{\"allowed\": {:.6f}, \"holds\": {}, \"worse\": {}}}",
-                    check->allowed, check->worse.empty(), member_json(check->worse, json_quoted));
-  }
-  return text + "\n}\n";
+  return calibration_results().json({&input, &result, &launch, check}) + '\n';
+}
+
+std::vector<CommandResult> calibrate_command_results() {
+  return {{"", &calibration_results()}};
 }
 
 std::string provenance(const std::string& base, const CalibrationInput& input,

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/calibration/calibrate_all.h"
-#include "analysis/calibration/calibration_input.h"
+#include "calibration/calibrate_all.h"
+#include "calibration/calibration_input.h"
 #include "cli/calibrate/trace_tables.h"
+#include "cli/subcommand.h"
 
 namespace stepsim {
 
@@ -29,5 +30,7 @@ std::string json_of(const CalibrationInput& input, const CalibrationResult& resu
 // Comment lines on where the constants of `fits` come from: the version, files, rows and errors.
 std::string provenance(const std::string& base, const CalibrationInput& input,
                        const std::vector<Calibration>& fits);
+
+std::vector<CommandResult> calibrate_command_results();
 
 }  // namespace stepsim

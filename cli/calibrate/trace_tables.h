@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/calibration/calibration_input.h"
+#include "calibration/calibration_input.h"
 #include "sim/base/error.h"
 
 namespace stepsim {

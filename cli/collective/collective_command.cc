@@ -9,14 +9,14 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/collective_forms/collective_formulas.h"
-#include "analysis/collective_forms/group_levels.h"
+#include "books/collective_forms/collective_formulas.h"
+#include "books/collective_forms/group_levels.h"
 #include "cli/collective/collective_options.h"
-#include "cli/export_option.h"
-#include "cli/out_of_range.h"
+#include "cli/network/packet_run.h"
 #include "cli/outputs.h"
-#include "cli/packet_run.h"
-#include "cli/progress.h"
+#include "cli/run/export_option.h"
+#include "cli/session/out_of_range.h"
+#include "cli/session/progress.h"
 #include "import/msccl/msccl_export.h"
 #include "proto/assumed_links.h"
 #include "sim/base/quantity_text.h"
@@ -27,9 +27,9 @@
 #include "sim/run/collectives/collective_plan.h"
 #include "sim/run/collectives/collective_task.h"
 #include "sim/run/ops/chip_share.h"
-#include "traces/json_text.h"
-#include "traces/plot_svg.h"
-#include "traces/trace_counters.h"
+#include "traces/formats/trace_counters.h"
+#include "traces/pictures/plot_svg.h"
+#include "traces/results/result_table.h"
 
 namespace stepsim {
 namespace {
@@ -194,83 +194,198 @@ std::optional<double> measured_at(const CollectiveRequest& request, Bytes bytes)
   return found->seconds;
 }
 
-std::string number_or_null(std::optional<double> value) {
-  return value ? fmt::format("{:.6f}", *value) : "null";
-}
-
-std::string formula_json(const Point& point) {
-  return fmt::format("{:.12f}", point.formula.seconds);
-}
-
-std::string links_json(const CollectiveRequest& request, const Point& point) {
-  std::string text = "[";
-  for (const LinkTotal& link : busiest_links(point.result, kListedLinks)) {
-    if (link.bytes <= 0) continue;
-    text += fmt::format("{}\n    {{\"name\": \"{}\", \"utilization\": {:.6f}, \"bytes\": {:.0f}}}",
-                        text.size() == 1 ? "" : ",",
-                        json_escaped(request.cluster.fabric.link_name(link.link)), link.utilization,
-                        link.bytes);
-  }
-  return text + (text.size() == 1 ? "]" : "\n  ]");
-}
-
-std::string simulator_json(const SimulatorStatistics& cost) {
-  return fmt::format(
-      "{{\"events\": {}, \"rate_updates\": {}, \"wall_s\": {:.6f}, \"cpu_s\": {:.6f}, "
-      "\"peak_rss_bytes\": {}}}",
-      cost.events, cost.rate_updates, cost.wall_s, cost.cpu_s, cost.peak_rss_bytes);
-}
-
 double share(std::int32_t millionths) {
   return millionths / 1e6;
 }
 
-std::string measured_json(const CollectiveRequest& request, const Point& point) {
-  const std::optional<double> measured = measured_at(request, point.bytes);
-  return measured ? fmt::format("  \"measured_s\": {:.12f},\n", *measured) : "";
-}
+struct PointResult {
+  const CollectiveRequest* request;
+  const Point* point;
+};
 
-std::string json_of(const CollectiveRequest& request, const Point& point) {
-  return fmt::format(
-      "{{\n  \"op\": \"{}\",\n  \"algorithm\": \"{}\",\n  \"why\": \"{}\",\n  \"ranks\": {},\n"
-      "  \"bytes\": {},\n  \"time_s\": {},\n  \"algorithm_bandwidth_bytes_per_s\": {},\n"
-      "  \"bus_bandwidth_bytes_per_s\": {},\n  \"formula_s\": {},\n  \"formula_is\": \"{}\",\n"
-      "  \"steps\": {},\n"
-      "{}  \"protocol\": \"{}\",\n  \"channels\": {},\n  \"compute_share\": {:.6f},\n"
-      "  \"memory_share\": {:.6f},\n"
-      "  \"hottest_links\": {},\n  \"simulator\": {}\n}}",
-      name_of(request.op), point.algorithm, json_escaped(point.why), request.chips.size(),
-      point.bytes.value(), exact_seconds(point.result.end.since_start),
-      number_or_null(algorithm_bandwidth(point)), number_or_null(bus_bandwidth(request, point)),
-      formula_json(point), point.formula.exact ? "exact" : "lower bound", point.steps,
-      measured_json(request, point), point.protocol, point.channels, share(point.taken.compute),
-      share(point.taken.memory), links_json(request, point),
-      simulator_json(point.result.statistics));
-}
+struct HotLink {
+  std::string name;
+  double utilization = 0;
+  std::int64_t bytes = 0;
+};
 
-// Returns the JSON of --algorithm all.
-std::string json_of(const CollectiveRequest& request, const std::vector<AlgorithmColumn>& columns) {
-  std::string text = fmt::format("{{\"op\": \"{}\", \"ranks\": {}, \"algorithms\": [",
-                                 name_of(request.op), request.chips.size());
-  for (const AlgorithmColumn& column : columns) {
-    text += fmt::format("{}\n{{\"asked\": \"{}\", \"sweep\": [", text.back() == '[' ? "" : ",",
-                        column.name);
-    for (const Point& point : column.points) {
-      text += (text.back() == '[' ? "\n" : ",\n") + json_of(request, point);
-    }
-    text += "\n]}";
+std::vector<HotLink> hot_links(const PointResult& one) {
+  std::vector<HotLink> links;
+  for (const LinkTotal& link : busiest_links(one.point->result, kListedLinks)) {
+    if (link.bytes <= 0) continue;
+    links.push_back({std::string(one.request->cluster.fabric.link_name(link.link)),
+                     link.utilization, std::llround(link.bytes)});
   }
-  return text + "\n]}\n";
+  return links;
 }
 
-std::string json_of(const CollectiveRequest& request, const std::vector<Point>& points) {
-  if (!request.sweep) return json_of(request, points.front()) + "\n";
-  std::string text = fmt::format("{{\"op\": \"{}\", \"ranks\": {}, \"sweep\": [",
-                                 name_of(request.op), request.chips.size());
-  for (const Point& point : points) {
-    text += (text.back() == '[' ? "\n" : ",\n") + json_of(request, point);
+const ResultTable<HotLink>& hot_link_results() {
+  static const ResultTable<HotLink> kTable = [] {
+    ResultTable<HotLink> table;
+    table.add("name", &HotLink::name, {"from and to"});
+    table.add("utilization", &HotLink::utilization, {"of its bandwidth", "0 to 1"});
+    table.add("bytes", &HotLink::bytes, {"that crossed it", "bytes"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<SimulatorStatistics>& cost_of_collective_results() {
+  static const ResultTable<SimulatorStatistics> kTable = [] {
+    using Statistics = SimulatorStatistics;
+    ResultTable<Statistics> table;
+    table.add("events", &Statistics::events, {"from the queue or the network"});
+    table.add("rate_updates", &Statistics::rate_updates, {"changes of a transfer's rate"});
+    table.add("wall_s", &Statistics::wall_s, {"wall clock", "s"});
+    table.add("cpu_s", &Statistics::cpu_s, {"CPU clock", "s"});
+    table.add("peak_rss_bytes", &Statistics::peak_rss_bytes, {"peak memory", "bytes"});
+    return table;
+  }();
+  return kTable;
+}
+
+void add_asked(ResultTable<PointResult>& table) {
+  const auto of_point = [](auto member) {
+    return [member](const PointResult& one) { return one.point->*member; };
+  };
+  table.add("op", [](const PointResult& one) { return name_of(one.request->op); }, {"what ran"});
+  table.add("algorithm", of_point(&Point::algorithm), {"none for a group of one"});
+  table.add("why", of_point(&Point::why), {"why it was chosen"});
+  table.add("ranks", [](const PointResult& one) { return one.request->chips.size(); },
+            {"of the group"});
+  table.add("bytes", of_point(&Point::bytes),
+            {"the larger of a rank's send and receive buffer", "bytes"});
+}
+
+void add_times(ResultTable<PointResult>& table) {
+  table.add("time_s", [](const PointResult& one) { return one.point->result.end.since_start; },
+            {"from the common start to the last end", "s"});
+  table.add("algorithm_bandwidth_bytes_per_s",
+            [](const PointResult& one) { return OrNull{algorithm_bandwidth(*one.point)}; },
+            {"bytes / time_s; null without time or data", "bytes/s"});
+  table.add(
+      "bus_bandwidth_bytes_per_s",
+      [](const PointResult& one) { return OrNull{bus_bandwidth(*one.request, *one.point)}; },
+      {"algorithm bandwidth x 2 (n-1)/n for all-reduce, (n-1)/n for all-gather, reduce-scatter, "
+       "all-to-all, gather and scatter, 1 otherwise",
+       "bytes/s"});
+  table.add(
+      "formula_s",
+      [](const PointResult& one) { return duration_from_seconds(one.point->formula.seconds); },
+      {"the closed form", "s"});
+  table.add(
+      "formula_is",
+      [](const PointResult& one) { return one.point->formula.exact ? "exact" : "lower bound"; },
+      {"exact, or lower bound where there is no exact form"});
+  table.add("steps", [](const PointResult& one) { return one.point->steps; }, {"rounds"});
+  table.add("measured_s",
+            [](const PointResult& one) -> std::optional<Duration> {
+              const auto seconds = measured_at(*one.request, one.point->bytes);
+              return seconds ? std::optional(duration_from_seconds(*seconds)) : std::nullopt;
+            },
+            {"the measurement of this size", "s", "with --measured, where there is one"});
+}
+
+const ResultTable<PointResult>& point_results() {
+  static const ResultTable<PointResult> kTable = [] {
+    const auto of_point = [](auto member) {
+      return [member](const PointResult& one) { return one.point->*member; };
+    };
+    ResultTable<PointResult> table;
+    add_asked(table);
+    add_times(table);
+    table.add("protocol", of_point(&Point::protocol), {"of the library; empty without one"});
+    table.add("channels", of_point(&Point::channels), {"of the library; 0 without one"});
+    table.add("compute_share",
+              [](const PointResult& one) { return share(one.point->taken.compute); },
+              {"of each chip's compute units, while it runs", "0 to 1"});
+    table.add("memory_share", [](const PointResult& one) { return share(one.point->taken.memory); },
+              {"of each chip's memory bandwidth, while it runs", "0 to 1"});
+    table.list("hottest_links", hot_link_results(), hot_links, {"up to five, busiest first"});
+    table.object("simulator", cost_of_collective_results(),
+                 [](const PointResult& one) { return &one.point->result.statistics; },
+                 {"the simulation alone"});
+    return table;
+  }();
+  return kTable;
+}
+
+// The sizes of one algorithm.
+struct SweptCollective {
+  const CollectiveRequest* request;
+  const std::vector<Point>* points;
+  std::string name{};  // of the algorithm
+};
+
+std::vector<PointResult> points_of(const SweptCollective& swept) {
+  std::vector<PointResult> points;
+  for (const Point& point : *swept.points) points.push_back({swept.request, &point});
+  return points;
+}
+
+const ResultTable<SweptCollective>& swept_results() {
+  static const ResultTable<SweptCollective> kTable = [] {
+    ResultTable<SweptCollective> table;
+    table.add("op", [](const SweptCollective& swept) { return name_of(swept.request->op); },
+              {"what ran"});
+    table.add("ranks", [](const SweptCollective& swept) { return swept.request->chips.size(); },
+              {"of the group"});
+    table.list("sweep", point_results(), points_of, {"by size"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<SweptCollective>& column_results() {
+  static const ResultTable<SweptCollective> kTable = [] {
+    ResultTable<SweptCollective> table;
+    table.add("asked", &SweptCollective::name, {"the algorithm; auto first"});
+    table.list("sweep", point_results(), points_of, {"by size"});
+    return table;
+  }();
+  return kTable;
+}
+
+struct EveryAlgorithm {
+  const CollectiveRequest* request;
+  const std::vector<AlgorithmColumn>* columns;
+};
+
+std::vector<SweptCollective> columns_of(const EveryAlgorithm& every) {
+  std::vector<SweptCollective> columns;
+  for (const AlgorithmColumn& column : *every.columns) {
+    columns.push_back({every.request, &column.points, column.name});
   }
-  return text + "\n]}\n";
+  return columns;
+}
+
+const ResultTable<EveryAlgorithm>& every_algorithm_results() {
+  static const ResultTable<EveryAlgorithm> kTable = [] {
+    ResultTable<EveryAlgorithm> table;
+    table.add("op", [](const EveryAlgorithm& every) { return name_of(every.request->op); },
+              {"what ran"});
+    table.add("ranks", [](const EveryAlgorithm& every) { return every.request->chips.size(); },
+              {"of the group"});
+    table.list("algorithms", column_results(), columns_of, {"all that can do it"});
+    return table;
+  }();
+  return kTable;
+}
+
+std::vector<CommandResult> collective_command_results() {
+  return {{"one size", &point_results()},
+          {"--sweep", &swept_results()},
+          {"--algorithm all", &every_algorithm_results()}};
+}
+
+std::string collective_json(const CollectiveRequest& request, const std::vector<Point>& points) {
+  return (request.sweep ? swept_results().json({&request, &points})
+                        : point_results().json({&request, &points.front()})) +
+         '\n';
+}
+
+std::string collective_json(const CollectiveRequest& request, const std::vector<AlgorithmColumn>& columns) {
+  return every_algorithm_results().json({&request, &columns}) + '\n';
 }
 
 std::string bandwidth_text(std::optional<double> value) {
@@ -416,7 +531,7 @@ std::string csv_of(const CollectiveRequest& request, const std::vector<Algorithm
                           request.chips.size(), point.bytes.value(), column.name, point.algorithm,
                           point.protocol, exact_seconds(point.result.end.since_start),
                           number(algorithm_bandwidth(point)), number(bus_bandwidth(request, point)),
-                          formula_json(point));
+                          exact_seconds(duration_from_seconds(point.formula.seconds)));
     }
   }
   return text;
@@ -519,8 +634,8 @@ ExitStatus run_collective_command(const std::vector<std::string>& arguments) {
                   plot_svg(request.every ? plot_of(request, columns) : plot_of(request, points)));
   }
   const std::string json = request.json.empty() ? ""
-                           : request.every      ? json_of(request, columns)
-                                                : json_of(request, points);
+                           : request.every      ? collective_json(request, columns)
+                                                : collective_json(request, points);
   outputs.write(request.json, json);
   if (msccl) outputs.write(exported->path, msccl->text);
   if (!request.csv.empty()) outputs.write(request.csv, csv_of(request, columns));
@@ -554,6 +669,7 @@ nccl-tests defines them. docs/collectives.md has the algorithms.
     .names = operation_names,
     .options = collective_option_list,
     .run = run_collective_command,
+    .results = collective_command_results,
 };
 
 }  // namespace stepsim

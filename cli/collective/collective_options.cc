@@ -7,14 +7,14 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/accuracy/nccl_log.h"
 #include "cli/collective/routing_text.h"
 #include "cli/command_line.h"
 #include "cli/rank_list.h"
 #include "experiment/build_cluster.h"
+#include "measured/nccl_log.h"
 #include "proto/collective_files.h"
 #include "proto/load_experiment.h"
-#include "proto/message_file.h"
+#include "proto/messages/message_file.h"
 #include "sim/base/field_text.h"
 #include "sim/base/input_file.h"
 #include "sim/base/quantity_text.h"

@@ -7,13 +7,14 @@
 
 #include "cli/command_line.h"
 #include "cli/compare/comparison.h"
+#include "cli/compare/comparison_results.h"
 #include "cli/compare/comparison_text.h"
-#include "cli/experiment_result.h"
 #include "cli/html_option.h"
 #include "cli/outputs.h"
-#include "cli/progress.h"
+#include "cli/run/experiment_result.h"
+#include "cli/session/progress.h"
 #include "proto/catalog/measured_tables.h"
-#include "proto/message_file.h"
+#include "proto/messages/message_file.h"
 #include "sim/base/input_file.h"
 #include "sim/base/parallel.h"
 
@@ -129,6 +130,7 @@ docs/what-if.md has a session.
 )",
     .options = compare_option_list,
     .run = run_compare_command,
+    .results = compare_command_results,
 };
 
 }  // namespace stepsim

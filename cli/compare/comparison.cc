@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/step/fault_effects.h"
+#include "experiment/step/fault_effects.h"
 #include "sim/base/quantity_text.h"
 
 namespace stepsim {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 
 namespace stepsim {
 

@@ -7,50 +7,16 @@
 #include <cmath>
 #include <optional>
 
+#include "cli/compare/comparison_results.h"
 #include "sim/base/field_text.h"
 #include "sim/base/quantity_text.h"
-#include "traces/json_text.h"
-#include "traces/report_text.h"
+#include "traces/results/report_text.h"
 
 namespace stepsim {
 namespace {
 
 constexpr std::size_t kCell = 14;
 constexpr std::size_t kListedInputs = 40;
-
-// An exact decimal of seconds with its sign.
-std::string signed_seconds(std::int64_t picoseconds) {
-  return (picoseconds < 0 ? "-" : "") + exact_seconds(Duration(std::abs(picoseconds)));
-}
-
-std::string text_in_json(std::string_view text) {
-  return '"' + json_escaped(text) + '"';
-}
-
-std::string json_value_of(const std::optional<double>& value, LineUnit unit) {
-  if (!value) return "null";
-  if (unit == LineUnit::kSeconds) return signed_seconds(static_cast<std::int64_t>(*value));
-  return json_number(*value);
-}
-
-std::optional<double> change_of(const ComparedLine& line, std::size_t run) {
-  if (!line.values[run] && !line.values[0]) return std::nullopt;
-  return line.values[run].value_or(0) - line.values[0].value_or(0);
-}
-
-std::string_view unit_name(LineUnit unit) {
-  switch (unit) {
-    case LineUnit::kSeconds:
-      return "s";
-    case LineUnit::kBytes:
-      return "B";
-    case LineUnit::kShare:
-      return "share";
-    case LineUnit::kNumber:
-      break;
-  }
-  return "number";
-}
 
 std::string value_text(double value, LineUnit unit) {
   switch (unit) {
@@ -151,79 +117,6 @@ std::string comparison_report_of(const std::vector<ComparedRun>& runs,
     add_explanation(runs[0], runs[run], comparison.differences[run - 1], text);
   }
   return text.text();
-}
-
-std::string comparison_json_of(const std::vector<ComparedRun>& runs,
-                               const RunComparison& comparison) {
-  const auto listed = [](const auto& items, const auto& write, std::string_view between) {
-    std::string text;
-    for (const auto& item : items) text += (text.empty() ? "" : std::string(between)) + write(item);
-    return text;
-  };
-  constexpr std::string_view kLines = ",\n    ";
-  std::size_t number = 0;
-  const std::string of_runs = listed(
-      runs,
-      [&](const ComparedRun& run) {
-        const auto& step = comparison.lines.front().values[number++];
-        return fmt::format(R"({{"name": {}, "source": {}, "step_time_s": {}}})",
-                           text_in_json(run.name), text_in_json(run.source),
-                           json_value_of(step, LineUnit::kSeconds));
-      },
-      kLines);
-  const std::string inputs = listed(
-      comparison.inputs,
-      [&](const InputDifference& input) {
-        const std::string values = listed(
-            input.values,
-            [](const auto& value) { return value ? text_in_json(*value) : std::string("null"); },
-            ", ");
-        return fmt::format(R"({{"path": {}, "values": [{}]}})", text_in_json(input.path), values);
-      },
-      kLines);
-  const std::string lines = listed(
-      comparison.lines,
-      [&](const ComparedLine& line) {
-        std::string changes;
-        for (std::size_t run = 1; run < line.values.size(); ++run) {
-          changes += (run == 1 ? "" : ", ") + json_value_of(change_of(line, run), line.unit);
-        }
-        const std::string values = listed(
-            line.values, [&](const auto& value) { return json_value_of(value, line.unit); }, ", ");
-        return fmt::format(
-            R"({{"section": {}, "name": {}, "unit": "{}", "values": [{}], "differences": [{}]}})",
-            text_in_json(line.section), text_in_json(line.name), unit_name(line.unit), values,
-            changes);
-      },
-      kLines);
-  number = 0;
-  const std::string explained = listed(
-      comparison.differences,
-      [&](const RunDifference& difference) {
-        const std::string parts = listed(
-            difference.parts,
-            [](const ExplainedDifference& part) {
-              return fmt::format(R"({{"part": {}, "difference_s": {}}})", text_in_json(part.part),
-                                 signed_seconds(part.picoseconds));
-            },
-            ", ");
-        const std::string causes = listed(
-            difference.causes,
-            [](const NamedCause& cause) {
-              return fmt::format(R"({{"text": {}, "link": {}, "ranks": [{}], "difference_s": {}}})",
-                                 text_in_json(cause.text), text_in_json(cause.link),
-                                 fmt::join(cause.ranks, ", "), signed_seconds(cause.picoseconds));
-            },
-            ", ");
-        return fmt::format(
-            R"({{"run": {}, "step_difference_s": {}, "parts": [{}], "behind": [{}]}})",
-            text_in_json(runs[++number].name), signed_seconds(difference.step_ps), parts, causes);
-      },
-      kLines);
-  return fmt::format(
-      "{{\n  \"runs\": [\n    {}\n  ],\n  \"inputs\": [{}],\n  \"lines\": [\n    {}\n  ],\n"
-      "  \"explained\": [\n    {}\n  ]\n}}\n",
-      of_runs, inputs.empty() ? "" : "\n    " + inputs + "\n  ", lines, explained);
 }
 
 }  // namespace stepsim

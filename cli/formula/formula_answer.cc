@@ -11,7 +11,7 @@
 #include "proto/catalog/catalog.h"
 #include "proto/load_experiment.h"
 #include "sim/base/suggestion.h"
-#include "topology/kinds/tpu_slice.h"
+#include "topology/kinds/torus/tpu_slice.h"
 #include "workload/model_counts.h"
 
 namespace stepsim {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/formulas/formula_table.h"
+#include "books/formulas/formula_table.h"
 #include "sim/base/error.h"
 
 namespace stepsim {

@@ -11,18 +11,18 @@
 #include <span>
 #include <string_view>
 
-#include "analysis/formulas/formula_table.h"
-#include "analysis/studies/run_study.h"
-#include "analysis/studies/study_table.h"
+#include "books/formulas/formula_table.h"
+#include "books/laboratory/run_study.h"
+#include "books/laboratory/study_table.h"
 #include "cli/command_line.h"
 #include "cli/formula/formula_answer.h"
-#include "cli/mentions.h"
+#include "cli/help/mentions.h"
 #include "cli/outputs.h"
-#include "cli/progress.h"
+#include "cli/session/progress.h"
 #include "sim/base/error.h"
 #include "sim/base/suggestion.h"
-#include "traces/json_text.h"
-#include "traces/report_text.h"
+#include "traces/results/report_text.h"
+#include "traces/results/result_table.h"
 
 namespace stepsim {
 namespace {
@@ -193,65 +193,122 @@ std::string answer_text(const Formula& formula, const Answer& answer) {
 
 // ---- JSON ----
 
-std::string formula_json(const Formula& formula, const std::vector<std::string>& tested_by) {
-  std::string rows;
-  for (const std::string& row : tested_by) rows += (rows.empty() ? "" : ", ") + json_quoted(row);
-  std::string inputs;
-  for (const FormulaInput& input : formula.inputs) {
-    inputs += fmt::format("{}{{\"symbol\": {}, \"unit\": {}, \"meaning\": {}, \"default\": {}}}",
-                          inputs.empty() ? "" : ", ", json_quoted(input.symbol),
-                          json_quoted(input.unit), json_quoted(input.meaning),
-                          input.otherwise ? fmt::format("{}", *input.otherwise) : "null");
+const ResultTable<FormulaInput>& input_results() {
+  static const ResultTable<FormulaInput> kTable = [] {
+    ResultTable<FormulaInput> table;
+    table.add("symbol", &FormulaInput::symbol, {"as it is written in the expression"});
+    table.add("unit", &FormulaInput::unit, {"its unit"});
+    table.add("meaning", &FormulaInput::meaning, {"what it is"});
+    table.add("default", [](const FormulaInput& input) { return OrNull{input.otherwise}; },
+              {"taken where it isn't given; null: it must be"});
+    return table;
+  }();
+  return kTable;
+}
+
+// A formula with the ids of the rows that test it.
+struct ListedFormula {
+  const Formula* formula;
+  std::vector<std::string> tested_by{};
+
+  double example_value() const { return evaluate(*formula, example_values(*formula)).value; }
+};
+
+std::vector<std::string> conditions_of(const ListedFormula& listed) {
+  std::vector<std::string> conditions;
+  for (const Condition& condition : listed.formula->conditions) {
+    conditions.emplace_back(condition.text);
   }
-  std::string conditions;
-  for (const Condition& condition : formula.conditions) {
-    conditions += (conditions.empty() ? "" : ", ") + json_quoted(condition.text);
-  }
-  const double value = evaluate(formula, example_values(formula)).value;
-  return fmt::format(
-      "{{\"id\": {}, \"group\": {}, \"title\": {}, \"expression\": {}, \"result\": {}, \"unit\": "
-      "{}, "
-      "\"inputs\": [{}], \"source\": {}, \"conditions\": [{}], \"correction\": {}, \"example\": "
-      "{}, "
-      "\"example_value\": {}, \"example_text\": {}, \"tested_by\": [{}]}}",
-      json_quoted(formula.id), json_quoted(name_of_group(formula.group())),
-      json_quoted(formula.title), json_quoted(formula.expression),
-      json_quoted(formula.result.symbol), json_quoted(formula.result.unit), inputs,
-      json_quoted(formula.source), conditions, json_quoted(formula.correction),
-      json_quoted(formula.example), value,
-      json_quoted(formula_value_text(value, formula.result.unit)), rows);
+  return conditions;
+}
+
+const ResultTable<ListedFormula>& formula_results() {
+  static const ResultTable<ListedFormula> kTable = [] {
+    const auto of_formula = [](auto member) {
+      return [member](const ListedFormula& listed) { return listed.formula->*member; };
+    };
+    const auto of_result = [](auto member) {
+      return [member](const ListedFormula& listed) { return listed.formula->result.*member; };
+    };
+    ResultTable<ListedFormula> table;
+    table.add("id", of_formula(&Formula::id), {"as in stepsim formula ID"});
+    table.add("group",
+              [](const ListedFormula& listed) { return name_of_group(listed.formula->group()); },
+              {"what it is about"});
+    table.add("title", of_formula(&Formula::title), {"what it says"});
+    table.add("expression", of_formula(&Formula::expression), {"right of the result's symbol"});
+    table.add("result", of_result(&FormulaResult::symbol), {"symbol of the result"});
+    table.add("unit", of_result(&FormulaResult::unit), {"of the result"});
+    table.list("inputs", input_results(),
+               [](const ListedFormula& listed) { return listed.formula->inputs; }, {"its inputs"});
+    table.add("source", of_formula(&Formula::source), {"where it stands"});
+    table.add("conditions", conditions_of, {"where it holds"});
+    table.add("correction", of_formula(&Formula::correction),
+              {"what the source prints wrongly; empty: nothing"});
+    table.add("example", of_formula(&Formula::example), {"inputs of an example"});
+    table.add("example_value", &ListedFormula::example_value, {"its result"});
+    table.add("example_text",
+              [](const ListedFormula& listed) {
+                return formula_value_text(listed.example_value(), listed.formula->result.unit);
+              },
+              {"the same with its unit"});
+    table.add("tested_by", &ListedFormula::tested_by, {"rows of stepsim validate"});
+    return table;
+  }();
+  return kTable;
 }
 
 std::string list_json(const FormulaList& listed) {
   const auto tested = tested_formulas();
-  std::string text;
+  std::vector<std::string> objects;
   for (const Formula* formula : listed) {
     const auto rows = tested.find(formula->id);
-    text +=
-        (text.empty() ? "[\n" : ",\n") +
-        formula_json(*formula, rows == tested.end() ? std::vector<std::string>{} : rows->second);
+    objects.push_back(formula_results().json(
+        {formula, rows == tested.end() ? std::vector<std::string>{} : rows->second}, 2));
   }
-  return text + "\n]\n";
+  return json_objects(objects, 0) + '\n';
 }
 
-std::string answer_json(const Formula& formula, const Answer& answer) {
-  std::string inputs;
-  for (const auto& [symbol, value] : answer.inputs.values) {
-    inputs += fmt::format("{}{}: {}", inputs.empty() ? "" : ", ", json_quoted(symbol), value);
-  }
-  std::string warnings;
-  for (const std::string& warning : answer.evaluation.warnings) {
-    warnings += (warnings.empty() ? "" : ", ") + json_quoted(warning);
-  }
-  const bool is_solved = !answer.inputs.unknown.empty();
-  return fmt::format(
-      "{{\"id\": {}, \"given\": {{{}}}, \"symbol\": {}, \"values\": [{}], "
-      "\"warnings\": [{}]}}\n",
-      json_quoted(formula.id), inputs,
-      json_quoted(is_solved ? std::string_view(answer.inputs.unknown) : formula.result.symbol),
-      is_solved ? fmt::format("{}", fmt::join(answer.solutions, ", "))
-                : fmt::format("{}", answer.evaluation.value),
-      warnings);
+struct AnsweredFormula {
+  const Formula* formula;
+  const Answer* answer;
+
+  bool is_solved() const { return !answer->inputs.unknown.empty(); }
+};
+
+const ResultTable<AnsweredFormula>& answer_results() {
+  static const ResultTable<AnsweredFormula> kTable = [] {
+    using Answered = AnsweredFormula;
+    ResultTable<Answered> table;
+    table.add("id", [](const Answered& one) { return one.formula->id; }, {"of the formula"});
+    table.add("given",
+              [](const Answered& one) {
+                const auto& values = one.answer->inputs.values;
+                return ByName<double>(values.begin(), values.end());
+              },
+              {"what was given, by symbol"});
+    table.add("symbol",
+              [](const Answered& one) {
+                return one.is_solved() ? std::string_view(one.answer->inputs.unknown)
+                                       : one.formula->result.symbol;
+              },
+              {"what was asked for"});
+    table.add("values",
+              [](const Answered& one) {
+                return one.is_solved() ? one.answer->solutions
+                                       : std::vector<double>{one.answer->evaluation.value};
+              },
+              {"its value, or all that solve the formula"});
+    table.add("warnings", [](const Answered& one) { return one.answer->evaluation.warnings; },
+              {"conditions that are not met"});
+    return table;
+  }();
+  return kTable;
+}
+
+std::vector<CommandResult> formula_command_results() {
+  return {{"with values", &answer_results()},
+          {"without values, and each of a list", &formula_results()}};
 }
 
 ExitStatus write(const std::string& path, const std::string& text, const std::string& json) {
@@ -313,11 +370,13 @@ ExitStatus run_formula_command(const std::vector<std::string>& arguments) {
   const std::span<const std::string> words = std::span(line.words).subspan(1);
   if (words.empty()) {
     throw_if_any(std::move(problems));
-    return write(path, explanation(*formula),
-                 formula_json(*formula, tested_formulas()[std::string(formula->id)]) + "\n");
+    return write(
+        path, explanation(*formula),
+        formula_results().json({formula, tested_formulas()[std::string(formula->id)]}) + '\n');
   }
   const Answer result = answer(*formula, words, std::move(problems));
-  return write(path, answer_text(*formula, result), answer_json(*formula, result));
+  return write(path, answer_text(*formula, result),
+               answer_results().json({formula, &result}) + '\n');
 }
 
 }  // namespace
@@ -339,10 +398,11 @@ Usage:
   stepsim formula A6 chip=h100-sxm          chip= and model= fill the symbols that they know
   stepsim formula E4 Y_max=16 chip=tpu-v5p W=180GB/s F=?     solve for one input
 
-Values take units: 64MiB, 400Gbps, 50GB/s, 5us, 989TFLOPS. docs/formulas.md lists all formulas.
+Values take units: 64MiB, 400Gbps, 50GB/s, 5us, 989TFLOPS. stepsim formula lists all formulas.
 )",
     .options = formula_option_list,
     .run = run_formula_command,
+    .results = formula_command_results,
 };
 
 }  // namespace stepsim

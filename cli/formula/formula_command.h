@@ -1,4 +1,4 @@
-// stepsim formula: lists, explains, evaluates and solves the closed forms of analysis/formulas.
+// stepsim formula: lists, explains, evaluates and solves the closed forms of books/formulas.
 
 #pragma once
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "analysis/goodput/checkpoint_times.h"
+#include "goodput/checkpoint_times.h"
 #include "proto/catalog/load_failures.h"
-#include "sim/base/quantity_field.h"
 #include "sim/base/quantity_text.h"
+#include "sim/fields/quantity_field.h"
 
 namespace stepsim {
 namespace {

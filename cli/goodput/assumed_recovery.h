@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/goodput/goodput_options.h"
-#include "traces/goodput_report.h"
+#include "traces/results/goodput_report.h"
 
 namespace stepsim {
 

@@ -9,14 +9,14 @@
 
 #include "cli/goodput/assumed_recovery.h"
 #include "cli/goodput/goodput_options.h"
+#include "cli/help/moved_keys.h"
 #include "cli/html_option.h"
-#include "cli/moved_keys.h"
 #include "cli/outputs.h"
-#include "cli/progress.h"
-#include "cli/standard_output.h"
+#include "cli/session/progress.h"
+#include "cli/session/standard_output.h"
 #include "experiment/build_cluster.h"
-#include "traces/goodput_report.h"
-#include "traces/goodput_svg.h"
+#include "traces/pictures/goodput_svg.h"
+#include "traces/results/goodput_report.h"
 
 namespace stepsim {
 namespace {
@@ -121,13 +121,17 @@ ExitStatus run_goodput_command(const std::vector<std::string>& arguments) {
   add_energy(request, outcome);
   Outputs outputs;
   const std::string json =
-      request.json.empty() && request.html.empty() ? "" : goodput_json(outcome);
+      request.json.empty() && request.html.empty() ? "" : goodput_results().json(outcome) + '\n';
   outputs.write(request.json, json);
   if (!request.html.empty()) outputs.write(request.html, html_of_result(json));
   if (!request.plot.empty()) outputs.write(request.plot, goodput_svg(outcome));
   outputs.commit();
   outputs.print(request.json == "-" ? json : goodput_report(outcome, shows_color(STDOUT_FILENO)));
   return outputs.end(ExitStatus::kDone);
+}
+
+std::vector<CommandResult> goodput_command_results() {
+  return {{"", &goodput_results()}};
 }
 
 }  // namespace
@@ -151,11 +155,13 @@ Usage:
 With --failures alone it runs the experiment that the table has a published figure of.
 The step is also simulated with slow nodes, with fewer replicas (--shrink), and with what
 checkpoints leave of the network. Runs have the same failures whatever else changes, and are
-the same on every machine. docs/goodput.md has the rules and the fields of the JSON;
-`stepsim help failures` the fields of a table.
+the same on every machine. docs/goodput.md has the rules,
+`stepsim help results goodput` the members of the JSON, `stepsim help failures` the fields of a
+table.
 )",
     .options = goodput_option_list,
     .run = run_goodput_command,
+    .results = goodput_command_results,
 };
 
 }  // namespace stepsim

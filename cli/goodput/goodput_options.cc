@@ -5,10 +5,10 @@
 #include "cli/command_line.h"
 #include "cli/html_option.h"
 #include "proto/catalog/load_failures.h"
-#include "proto/message_file.h"
+#include "proto/messages/message_file.h"
 #include "sim/base/csv_table.h"
-#include "sim/base/field_assignments.h"
-#include "sim/base/quantity_field.h"
+#include "sim/fields/field_assignments.h"
+#include "sim/fields/quantity_field.h"
 
 namespace stepsim {
 namespace {
@@ -188,7 +188,7 @@ OptionList goodput_option_list() {
   add("shrink", text("N"), "go on with up to N replicas less where nodes are missing (default: 0)");
   add("runs", text("N"), "runs (default: 1000)");
   add("seed", text("N"), "seed of all that is random (default: 1)");
-  add("price", text("X"), "price of a chip for an hour");
+  add("chip-hour", text("PRICE"), "price of a chip for an hour");
   add("carbon", text("GRAMS|FILE.csv"),
       "grams of CO2 a kilowatt-hour; a file has them by hour of the day or by date");
   add("pue", text("X"), "power of the facility over that of the chips (default: 1, chips alone)");
@@ -222,7 +222,7 @@ GoodputRequest read_goodput_request(const std::vector<std::string>& arguments,
   request.runs.runs = read_whole_number(line, "runs", 1, kMostRuns, problems).value_or(1000);
   const auto seed = read_whole_number(line, "seed", 0, std::int64_t{1} << 53, problems);
   request.runs.seed = static_cast<std::uint64_t>(seed.value_or(1));
-  request.price = read_positive(line, "price", 1e6, problems);
+  request.price = read_positive(line, "chip-hour", 1e6, problems);
   read_energy(line, request, problems);
   request.has_curves = line.options.count("no-curves") == 0;
   request.json = read_output_path(line, "json", OutputFormat::kJson, problems);

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/goodput/energy/carbon_table.h"
-#include "analysis/goodput/failure_table.h"
-#include "analysis/goodput/goodput.h"
-#include "analysis/goodput/steps/trained_job.h"
 #include "cli/subcommand.h"
+#include "goodput/energy/carbon_table.h"
+#include "goodput/failure_table.h"
+#include "goodput/goodput.h"
+#include "goodput/steps/trained_job.h"
 #include "proto/load_experiment.h"
 #include "sim/base/error.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "cli/processes/started_processes.h"
-#include "cli/session.h"
+#include "cli/session/session.h"
 #include "sim/base/error.h"
 #include "sim/base/field_text.h"
 #include "sim/base/parallel.h"

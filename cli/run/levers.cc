@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/suggestion.h"
 

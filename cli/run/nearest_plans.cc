@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/search/search.h"
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
+#include "search/search.h"
 #include "sim/base/parallel.h"
-#include "traces/report_text.h"
+#include "traces/results/report_text.h"
 
 namespace stepsim {
 namespace {

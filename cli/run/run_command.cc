@@ -6,22 +6,22 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/step/step_report.h"
-#include "cli/out_of_range.h"
+#include "cli/network/packet_run.h"
 #include "cli/outputs.h"
-#include "cli/packet_run.h"
-#include "cli/progress.h"
-#include "cli/replay_run.h"
 #include "cli/run/nearest_plans.h"
+#include "cli/run/replay_run.h"
 #include "cli/run/run_export.h"
 #include "cli/run/run_html.h"
 #include "cli/run/run_options.h"
 #include "cli/run/run_outputs.h"
 #include "cli/run/what_if.h"
-#include "cli/session.h"
+#include "cli/session/out_of_range.h"
+#include "cli/session/progress.h"
+#include "cli/session/session.h"
 #include "cli/version.h"
 #include "experiment/build_cluster.h"
 #include "experiment/simulate_experiment.h"
+#include "experiment/step/step_report.h"
 #include "pages/run/run_timeline.h"
 #include "proto/catalog/measured_tables.h"
 #include "sim/base/error.h"
@@ -85,7 +85,7 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   const Experiment& experiment = request.experiment;
   Progress progress;
   const bool draws = !options.html.empty() || !options.timeline_plot.empty();
-  const std::int64_t ranks = experiment.plan.ranks();
+  const std::int64_t ranks = experiment.plan.mesh.ranks();
   if (ranks >= kManyRanks) progress.announce(fmt::format("building the ops of {} ranks", ranks));
   if (exported.asked) prepare_export(experiment, request.record, exported);
   const Cluster cluster = cluster_for_steps(experiment, std::move(request.topology));
@@ -155,10 +155,11 @@ Usage:
 EXPERIMENT is a file (.textproto or .json), the JSON of a result, which is run again, or a name from
 `stepsim catalog experiments --list`. --model and --cluster replace those of an EXPERIMENT, and --plan
 overrides single keys of its plan. Quantities take units: 64MiB, 400Gbps, 50GB/s, 5us, 989TFLOPS.
-docs/experiment-files.md describes the files, docs/plan-keys.md every key of a plan.
+docs/experiment-files.md describes the files, stepsim help plan every key of a plan.
 )",
     .options = run_option_list,
     .run = run_run_command,
+    .results = run_command_results,
 };
 
 }  // namespace stepsim

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "cli/outputs.h"
-#include "cli/standard_output.h"
+#include "cli/session/standard_output.h"
 #include "import/chakra/chakra_export.h"
 #include "import/goal/goal.h"
 #include "import/goal/goal_export.h"
 #include "sim/base/error.h"
-#include "traces/output_file.h"
+#include "traces/files/output_file.h"
 
 namespace stepsim {
 namespace {
@@ -67,10 +67,10 @@ void prepare_export(const Experiment& experiment, const ExperimentRecord& record
     result.settings = settings_for(asked, experiment, record);
   }
   if (asked.kind != "chakra") return;
-  if (experiment.plan.ranks() > kMostExportedRanks) {
+  if (experiment.plan.mesh.ranks() > kMostExportedRanks) {
     throw ConfigError(
         {Problem{"--export", fmt::format("writes a file a rank, at most {}; there are {}",
-                                         kMostExportedRanks, experiment.plan.ranks())}});
+                                         kMostExportedRanks, experiment.plan.mesh.ranks())}});
   }
   make_folder(asked.path);
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/export_option.h"
+#include "cli/run/export_option.h"
 #include "cli/subcommand.h"
 #include "sim/hardware/cluster.h"
 #include "sim/program/op_graph.h"

@@ -3,17 +3,15 @@
 #include <cstdint>
 #include <utility>
 
-#include "cli/progress.h"
-#include "cli/run/what_if_text.h"
+#include "cli/session/progress.h"
 #include "cli/version.h"
 #include "experiment/build_cluster.h"
 #include "experiment/simulate_experiment.h"
 #include "pages/run/run_drawings.h"
 #include "pages/run_page.h"
 #include "proto/catalog/measured_tables.h"
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/parallel.h"
-#include "traces/result_json.h"
 
 namespace stepsim {
 
@@ -55,10 +53,7 @@ PageOfRun page_of_request(RunRequest request) {
 
 std::string run_html(const FinishedRun& run, const AskedExperiment& asked,
                      const WhatIfFindings& what_if) {
-  std::vector<std::string> members;
-  if (what_if.sensitivity) members.push_back(sensitivity_json(*what_if.sensitivity));
-  if (what_if.breakeven) members.push_back(breakeven_json(*what_if.breakeven));
-  const std::string json = result_json(report_on(run, asked, true), members);
+  const std::string json = run_json(report_on(run, asked, true), what_if);
   return run_page(parse_json(json).value.value(), run_drawings(run));
 }
 

@@ -4,10 +4,10 @@
 
 #include <string>
 
-#include "analysis/step/finished_run.h"
-#include "analysis/step/step_report.h"
 #include "cli/run/run_options.h"
 #include "cli/run/run_outputs.h"
+#include "experiment/finished_run.h"
+#include "experiment/step/step_report.h"
 
 namespace stepsim {
 

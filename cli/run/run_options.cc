@@ -9,12 +9,12 @@
 
 #include "cli/command_line.h"
 #include "cli/headroom_option.h"
+#include "cli/help/moved_keys.h"
 #include "cli/html_option.h"
-#include "cli/moved_keys.h"
 #include "cli/rank_list.h"
 #include "experiment/simulation_fields.h"
-#include "sim/base/key_spelling.h"
 #include "sim/base/small_letters.h"
+#include "sim/fields/key_spelling.h"
 
 namespace stepsim {
 namespace {
@@ -296,7 +296,7 @@ RunRequest read_run_request(const std::vector<std::string>& arguments) {
     request.record = std::move(loaded.record);
     request.publication = std::move(loaded.publication);
     options.simulation = std::move(loaded.simulation);
-    ranks = static_cast<std::uint32_t>(request.experiment.plan.ranks());
+    ranks = static_cast<std::uint32_t>(request.experiment.plan.mesh.ranks());
   } catch (const ConfigError& error) {
     of_experiment = error.problems();
   }

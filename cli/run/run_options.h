@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/run/trace_options.h"
 #include "cli/subcommand.h"
-#include "cli/trace_options.h"
 #include "experiment/uncertainty.h"
 #include "proto/load_experiment.h"
 

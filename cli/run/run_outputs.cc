@@ -6,17 +6,16 @@
 #include <string>
 
 #include "cli/outputs.h"
-#include "cli/progress.h"
+#include "cli/run/trace_outputs.h"
 #include "cli/run/what_if_text.h"
-#include "cli/trace_outputs.h"
+#include "cli/session/progress.h"
 #include "cli/version.h"
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 #include "sim/base/quantity_text.h"
-#include "traces/explain_report.h"
-#include "traces/fidelity_comparison.h"
-#include "traces/output_file.h"
-#include "traces/report.h"
-#include "traces/result_json.h"
+#include "traces/files/output_file.h"
+#include "traces/results/explain_report.h"
+#include "traces/results/fidelity_comparison.h"
+#include "traces/results/report.h"
 
 namespace stepsim {
 
@@ -38,13 +37,6 @@ std::string text_of(const WhatIfFindings& what_if, bool color) {
   if (what_if.sensitivity) text += sensitivity_report(*what_if.sensitivity, color);
   if (what_if.breakeven) text += breakeven_report(*what_if.breakeven, color);
   return text;
-}
-
-std::vector<std::string> members_of(const WhatIfFindings& what_if) {
-  std::vector<std::string> members;
-  if (what_if.sensitivity) members.push_back(sensitivity_json(*what_if.sensitivity));
-  if (what_if.breakeven) members.push_back(breakeven_json(*what_if.breakeven));
-  return members;
 }
 
 // The keys of a group that differ from the defaults: "tp=8,dp=16".
@@ -79,8 +71,7 @@ void write_outputs(const RunOptions& options, const std::vector<StepReport>& rep
   write_trace(options.trace, {run.graph, run.cluster, run.result}, notes_of(run), outputs);
   std::string json;
   if (!options.json.empty()) {
-    json = reports.size() > 1 ? comparison_json(reports)
-                              : result_json(reports.front(), members_of(what_if));
+    json = reports.size() > 1 ? runs_json(reports) : run_json(reports.front(), what_if);
   }
   outputs.write(options.json, json);
   if (what_if.sensitivity) {

@@ -2,22 +2,16 @@
 
 #pragma once
 
-#include <optional>
 #include <vector>
 
-#include "analysis/step/step_report.h"
 #include "cli/outputs.h"
 #include "cli/run/run_options.h"
-#include "cli/run/what_if.h"
+#include "cli/run/run_results.h"
+#include "experiment/step/step_report.h"
 
 namespace stepsim {
 
 // WhatIfFindings is what was asked for beside the run.
-struct WhatIfFindings {
-  std::optional<Sensitivity> sensitivity{};
-  std::optional<Breakeven> breakeven{};
-};
-
 // Writes the files, each in full or not at all, and then to standard output: the table, or the
 // JSON where that was asked for. Several runs are those of one experiment on several network
 // models: they come side by side, without a trace. `outputs` remembers what can't be written.

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <utility>
 
-#include "analysis/step/finished_run.h"
-#include "analysis/step/path_bill.h"
 #include "experiment/build_cluster.h"
+#include "experiment/explained/path_bill.h"
+#include "experiment/finished_run.h"
 #include "sim/base/parallel.h"
 
 namespace stepsim {

@@ -2,10 +2,10 @@
 // (cli/run/levers.h).
 //
 // The slope of a lever is d ln(step) / d ln(lever) along the critical path of the run as it is. It
-// is not found by simulating again, but from what the path is made of (analysis/step/path_bill.h,
-// which says where that is exact). Along one path a step is a + b / lever for bandwidths and
-// throughputs, and a + b x lever for times. Where a change of 10 % gives something else, the path
-// has changed.
+// is not found by simulating again, but from what the path is made of
+// (experiment/explained/path_bill.h, which says where that is exact). Along one path a step is a +
+// b / lever for bandwidths and throughputs, and a + b x lever for times. Where a change of 10 %
+// gives something else, the path has changed.
 
 #pragma once
 

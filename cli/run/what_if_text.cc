@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/quantity_text.h"
-#include "traces/json_text.h"
-#include "traces/report_text.h"
+#include "traces/results/report_text.h"
 
 namespace stepsim {
 namespace {
@@ -20,10 +19,6 @@ std::string change_of_step(const WhatIfRun& run, const WhatIfRun& now, bool chan
                      run.fits == now.fits ? ""
                      : run.fits           ? " fits"
                                           : " too large");
-}
-
-std::string_view truth(bool value) {
-  return value ? "true" : "false";
 }
 
 }  // namespace
@@ -74,38 +69,6 @@ std::string breakeven_report(const Breakeven& breakeven, bool color) {
   text.wrapped(2, fmt::format("{} than {} helps by less than 1 %.", is_time ? "Less" : "More",
                               lever.text(breakeven.factor)));
   return text.text();
-}
-
-std::string sensitivity_json(const Sensitivity& sensitivity) {
-  std::string rows;
-  for (const LeverEffect& effect : sensitivity.effects) {
-    std::string fields;
-    for (const LeverField& field : effect.lever.fields) {
-      fields += (fields.empty() ? "" : ", ") + ('"' + json_escaped(field.path) + '"');
-    }
-    rows += fmt::format(
-        R"({}{{"name": "{}", "fields": [{}], "value": "{}", )"
-        R"("less_10_percent_step_time_s": {}, "more_10_percent_step_time_s": {}, "slope": {}, )"
-        R"("path_changes": [{}, {}], "fits": [{}, {}]}})",
-        rows.empty() ? "\n    " : ",\n    ", json_escaped(effect.lever.name), fields,
-        json_escaped(effect.lever.fields.front().value), exact_seconds(effect.less.step),
-        exact_seconds(effect.more.step),
-        effect.slope ? fmt::format("{:.6f}", *effect.slope + 0.0) : "null",
-        truth(effect.less_changes_path), truth(effect.more_changes_path), truth(effect.less.fits),
-        truth(effect.more.fits));
-  }
-  std::string text = "\"sensitivity\": [" + rows + (rows.empty() ? "]" : "\n  ]");
-  if (!sensitivity.no_slopes.empty()) return text;
-  return text + fmt::format(",\n  \"slopes_held\": {:.6f}", sensitivity.shared);
-}
-
-std::string breakeven_json(const Breakeven& breakeven) {
-  return fmt::format(
-      R"("breakeven": {{"name": "{}", "factor": {:.6f}, "value": "{}", "step_time_s": {}, )"
-      R"("step_time_there_s": {}, "step_time_endless_s": {}}})",
-      json_escaped(breakeven.lever.name), breakeven.factor,
-      json_escaped(breakeven.lever.text(breakeven.factor)), exact_seconds(breakeven.now.step),
-      exact_seconds(breakeven.there.step), exact_seconds(breakeven.endless.step));
 }
 
 Tornado tornado_of(const Sensitivity& sensitivity, const std::string& name) {

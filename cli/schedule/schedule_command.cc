@@ -4,16 +4,16 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/step/schedule_run.h"
-#include "cli/export_option.h"
 #include "cli/outputs.h"
-#include "cli/progress.h"
+#include "cli/run/export_option.h"
+#include "cli/run/trace_outputs.h"
 #include "cli/schedule/schedule_comparison.h"
 #include "cli/schedule/schedule_options.h"
 #include "cli/schedule/schedule_plot.h"
 #include "cli/schedule/schedule_report.h"
-#include "cli/standard_output.h"
-#include "cli/trace_outputs.h"
+#include "cli/session/progress.h"
+#include "cli/session/standard_output.h"
+#include "experiment/step/schedule_run.h"
 #include "schedules/pipeline/orders/fused_neighbours.h"
 #include "schedules/pipeline/torch_order.h"
 
@@ -165,6 +165,7 @@ docs/schedules.md describes each schedule.
     .names = names_and_optimal,
     .options = schedule_option_list,
     .run = run_schedule_command,
+    .results = schedule_command_results,
 };
 
 }  // namespace stepsim

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "cli/progress.h"
+#include "cli/session/progress.h"
 #include "schedules/pipeline/published/make_schedule.h"
 #include "schedules/pipeline/replay/posted_replay.h"
 

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "sim/base/quantity_text.h"
-#include "traces/report_text.h"
+#include "traces/results/report_text.h"
 
 namespace stepsim {
 namespace {

@@ -16,9 +16,9 @@
 #include "schedules/pipeline/schedule_file.h"
 #include "sim/base/field_text.h"
 #include "sim/base/input_file.h"
-#include "sim/base/key_spelling.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/suggestion.h"
+#include "sim/fields/key_spelling.h"
 
 namespace stepsim {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/run/trace_options.h"
 #include "cli/subcommand.h"
-#include "cli/trace_options.h"
 #include "schedules/pipeline/published/make_schedule.h"
 #include "schedules/pipeline/search/optimal_schedule.h"
 #include "sim/base/error.h"

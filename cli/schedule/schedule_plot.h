@@ -7,7 +7,7 @@
 #include "schedules/pipeline/pipeline_schedule.h"
 #include "schedules/pipeline/replay/replay.h"
 #include "schedules/pipeline/stage_costs.h"
-#include "traces/timeline_svg.h"
+#include "traces/pictures/timeline_svg.h"
 
 namespace stepsim {
 

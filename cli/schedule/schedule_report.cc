@@ -7,18 +7,19 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <string_view>
 #include <utility>
 
-#include "cli/progress.h"
 #include "cli/schedule/schedule_gantt.h"
 #include "cli/schedule/schedule_times.h"
+#include "cli/session/progress.h"
 #include "schedules/pipeline/published/bubble_formula.h"
 #include "sim/base/field_text.h"
 #include "sim/base/quantity_text.h"
-#include "traces/json_text.h"
-#include "traces/report_text.h"
+#include "traces/results/report_text.h"
+#include "traces/results/result_table.h"
 
 namespace stepsim {
 namespace {
@@ -166,29 +167,190 @@ std::string peaks_text(const std::vector<std::int64_t>& peaks) {
   return fmt::format("{}", fmt::join(peaks, " "));
 }
 
-// Times of a comparison are fractions of a picosecond, rounded to the nearest.
-std::string comparison_json(const Comparison& comparison) {
-  return json_lines(
-      json_values(
-          comparison.rows,
-          [&](const PlayedSchedule& row) {
-            const PipelineReplay& replayed = row.replayed;
-            const auto seconds = [&](std::int64_t units) {
-              return exact_seconds(Duration((units + comparison.units / 2) / comparison.units));
-            };
-            return fmt::format(
-                "{{\"schedule\": \"{}\", \"chunks\": {}, \"makespan_s\": {}, \"bubble_s\": {}, "
-                "\"bubble_fraction\": {}, \"span_bubble_s\": {}, \"peak_in_flight_stages\": {}, "
-                "\"sends\": {}, \"parameter_copies\": {}, \"on_pareto_front\": {}}}",
-                json_escaped(row.name), row.schedule.chunks, seconds(replayed.makespan),
-                seconds(replayed.bubble()), ratio(replayed.bubble(), replayed.makespan),
-                seconds(replayed.span_bubble), ratio(peak_of(row), parts_of(row.schedule)),
-                sends_of(row), copies_of(row), is_on_front(row, comparison));
-          }),
-      4);
+// ---- JSON ----
+
+const ResultTable<PublishedBubble>& bubble_results() {
+  static const ResultTable<PublishedBubble> kTable = [] {
+    ResultTable<PublishedBubble> table;
+    table.add("bubble_s", &PublishedBubble::value, {"what the formula says", "s"});
+    table.add("source", [](const PublishedBubble& bubble) { return bubble.formula.source; },
+              {"where it was published"});
+    table.add("holds", [](const PublishedBubble& bubble) { return bubble.formula.holds(); },
+              {"whether its conditions are met"});
+    table.add("because", [](const PublishedBubble& bubble) { return bubble.formula.broken; },
+              {"conditions that are not met"});
+    return table;
+  }();
+  return kTable;
+}
+
+struct ComparedSchedule {
+  const Comparison* comparison;
+  const PlayedSchedule* row;
+
+  // Times of a comparison are fractions of a picosecond: rounded to the nearest.
+  Duration time(std::int64_t units) const {
+    return Duration((units + comparison->units / 2) / comparison->units);
+  }
+};
+
+std::vector<ComparedSchedule> compared_schedules(const Comparison& comparison) {
+  std::vector<ComparedSchedule> rows;
+  for (const PlayedSchedule& row : comparison.rows) rows.push_back({&comparison, &row});
+  return rows;
+}
+
+const ResultTable<ComparedSchedule>& compared_schedule_results() {
+  static const ResultTable<ComparedSchedule> kTable = [] {
+    using Row = ComparedSchedule;
+    ResultTable<Row> table;
+    table.add("schedule", [](const Row& one) { return one.row->name; }, {"its name"});
+    table.add("chunks", [](const Row& one) { return one.row->schedule.chunks; }, {"a rank"});
+    table.add("makespan_s", [](const Row& one) { return one.time(one.row->replayed.makespan); },
+              {"of a step", "s"});
+    table.add("bubble_s", [](const Row& one) { return one.time(one.row->replayed.bubble()); },
+              {"makespan less the ideal", "s"});
+    table.add("bubble_fraction",
+              [](const Row& one) {
+                return ratio(one.row->replayed.bubble(), one.row->replayed.makespan);
+              },
+              {"of the makespan", "0 to 1"});
+    table.add("span_bubble_s",
+              [](const Row& one) { return one.time(one.row->replayed.span_bubble); },
+              {"longest idle time of a rank between its first start and last end", "s"});
+    table.add("peak_in_flight_stages",
+              [](const Row& one) { return ratio(peak_of(*one.row), parts_of(one.row->schedule)); },
+              {"activations of one micro-batch on 1/P of the model"});
+    table.add("sends", [](const Row& one) { return sends_of(*one.row); }, {"messages in a step"});
+    table.add("parameter_copies", [](const Row& one) { return copies_of(*one.row); },
+              {"copies of the parameters"});
+    table.add("on_pareto_front",
+              [](const Row& one) { return is_on_front(*one.row, *one.comparison); },
+              {"whether no other is as good in makespan, peak, sends and copies"});
+    return table;
+  }();
+  return kTable;
+}
+
+struct ScheduleResult {
+  const ScheduleOptions* options;
+  const PlayedSchedule* own;
+  const Comparison* comparison;  // nullptr: none was asked for
+};
+
+std::vector<std::vector<std::string>> orders_of(const ScheduleResult& result) {
+  std::vector<std::vector<std::string>> ranks;
+  for (const auto& ops : result.own->schedule.ranks) {
+    std::vector<std::string>& rank = ranks.emplace_back();
+    for (const PipelineOp& op : ops) rank.push_back(to_text(op));
+  }
+  return ranks;
+}
+
+std::vector<std::vector<Duration>> starts_of(const ScheduleResult& result) {
+  std::vector<std::vector<Duration>> ranks;
+  for (const auto& starts : result.own->replayed.starts) {
+    std::vector<Duration>& rank = ranks.emplace_back();
+    for (const std::int64_t start : starts) rank.emplace_back(start);
+  }
+  return ranks;
+}
+
+void add_played(ResultTable<ScheduleResult>& table) {
+  const auto count = [](auto member) {
+    return [member](const ScheduleResult& result) {
+      return std::invoke(member, result.own->schedule);
+    };
+  };
+  const auto time = [](auto member) {
+    return [member](const ScheduleResult& result) {
+      return Duration(std::invoke(member, result.own->replayed));
+    };
+  };
+  table.add("schedule", [](const ScheduleResult& result) { return result.own->name; },
+            {"its name"});
+  table.add("stages", count(&PipelineSchedule::size), {"of the pipeline"});
+  table.add("microbatches", count(&PipelineSchedule::microbatches), {"of a step"});
+  table.add("chunks", count(&PipelineSchedule::chunks), {"a rank"});
+  table.add("per_rank", orders_of,
+            {"ops of each rank in order: F0, B0, W0, lower case for odd chunks"});
+  table.add("start_s", starts_of, {"when they start", "s"});
+  table.add("makespan_s", time(&PipelineReplay::makespan), {"of a step", "s"});
+  table.add("bubble_s", time(&PipelineReplay::bubble), {"makespan less the ideal", "s"});
+  table.add("bubble_fraction",
+            [](const ScheduleResult& result) {
+              return ratio(result.own->replayed.bubble(), result.own->replayed.makespan);
+            },
+            {"of the makespan", "0 to 1"});
+  table.add("bubble_over_ideal",
+            [](const ScheduleResult& result) {
+              return ratio(result.own->replayed.bubble(), result.own->replayed.ideal);
+            },
+            {"of the busiest rank's work"});
+  table.add("span_bubble_s", time(&PipelineReplay::span_bubble),
+            {"longest idle time of a rank between its first start and last end", "s"});
+  table.add("peak_in_flight",
+            [](const ScheduleResult& result) { return result.own->replayed.peak_in_flight; },
+            {"micro-batches x chunks, by rank; held until W or BW is done"});
+  table.object("formula", bubble_results(),
+               [](const ScheduleResult& result) {
+                 return OrNull{published_bubble(*result.options, *result.own)};
+               },
+               {"the published bubble; null where there is none"});
+}
+
+void add_found(ResultTable<ScheduleResult>& table) {
+  constexpr std::string_view kSearched = "of optimal";
+  const auto found = [](auto value) {
+    return [value](const ScheduleResult& result) {
+      using Value = decltype(value(*result.own));
+      return result.own->found ? std::optional<Value>(value(*result.own)) : std::nullopt;
+    };
+  };
+  table.add("objective_s",
+            found([](const PlayedSchedule& own) { return Duration(own.found->objective); }),
+            {"span bubble, or longest span less the busiest rank's work", "s", kSearched});
+  table.add("proven",
+            found([](const PlayedSchedule& own) { return own.found->is_proven && !own.posting; }),
+            {"no order has less", "", kSearched});
+  table.add("lower_bound_s",
+            found([](const PlayedSchedule& own) { return Duration(own.found->lower_bound); }),
+            {"the least there could be", "s", kSearched});
+  table.add("origin", found([](const PlayedSchedule& own) { return own.found->origin; }),
+            {"what found it", "", kSearched});
+  table.add("batch_p2p",
+            [](const ScheduleResult& result) {
+              return result.own->posting ? std::optional(true) : std::nullopt;
+            },
+            {"true: messages are posted in batches", "", "with --batch-p2p"});
+  table.list("comparison", compared_schedule_results(),
+             [](const ScheduleResult& result) {
+               return result.comparison ? std::optional(compared_schedules(*result.comparison))
+                                        : std::nullopt;
+             },
+             {"the schedule first", "", "with --compare"});
+}
+
+const ResultTable<ScheduleResult>& schedule_results() {
+  static const ResultTable<ScheduleResult> kTable = [] {
+    ResultTable<ScheduleResult> table;
+    add_played(table);
+    add_found(table);
+    return table;
+  }();
+  return kTable;
 }
 
 }  // namespace
+
+std::string schedule_json(const ScheduleOptions& options, const PlayedSchedule& own,
+                          const std::optional<Comparison>& comparison) {
+  return schedule_results().json({&options, &own, comparison ? &*comparison : nullptr}) + '\n';
+}
+
+std::vector<CommandResult> schedule_command_results() {
+  return {{"", &schedule_results()}};
+}
 
 std::string schedule_report(const ScheduleOptions& options, const PlayedSchedule& own,
                             const std::optional<Comparison>& comparison) {
@@ -231,42 +393,6 @@ std::string schedule_report(const ScheduleOptions& options, const PlayedSchedule
   if (!options.trace.path.empty()) report.line("  trace    {}", options.trace.path);
   if (!options.json.empty()) report.line("  result   {}", options.json);
   return report.text();
-}
-
-std::string schedule_json(const ScheduleOptions& options, const PlayedSchedule& own,
-                          const std::optional<Comparison>& comparison) {
-  const PipelineReplay& replayed = own.replayed;
-  const auto seconds = [](std::int64_t time) { return exact_seconds(Duration(time)); };
-  const auto quoted_op = [](const PipelineOp& op) { return json_quoted(to_text(op)); };
-  const auto order = [&](const auto& ops) { return json_list(json_values(ops, quoted_op)); };
-  const auto times = [&](const auto& starts) { return json_list(json_values(starts, seconds)); };
-  const std::optional<PublishedBubble> published = published_bubble(options, own);
-  const std::string formula =
-      !published
-          ? "null"
-          : fmt::format("{{\"bubble_s\": {}, \"source\": \"{}\", \"holds\": {}, \"because\": {}}}",
-                        exact_seconds(published->value), json_escaped(published->formula.source),
-                        published->formula.holds(),
-                        json_list(json_values(published->formula.broken, json_quoted)));
-  return fmt::format(
-      "{{\n  \"schedule\": \"{}\",\n  \"stages\": {},\n  \"microbatches\": {},\n"
-      "  \"chunks\": {},\n  \"per_rank\": {},\n  \"start_s\": {},\n  \"makespan_s\": {},\n"
-      "  \"bubble_s\": {},\n  \"bubble_fraction\": {},\n  \"bubble_over_ideal\": {},\n"
-      "  \"span_bubble_s\": {},\n  \"peak_in_flight\": [{}],\n  \"formula\": {}{}{}{}\n}}\n",
-      json_escaped(own.name), own.schedule.size(), own.schedule.microbatches, own.schedule.chunks,
-      json_lines(json_values(own.schedule.ranks, order), 4),
-      json_lines(json_values(replayed.starts, times), 4), seconds(replayed.makespan),
-      seconds(replayed.bubble()), ratio(replayed.bubble(), replayed.makespan),
-      ratio(replayed.bubble(), replayed.ideal), seconds(replayed.span_bubble),
-      fmt::join(replayed.peak_in_flight, ", "), formula,
-      own.found
-          ? fmt::format(",\n  \"objective_s\": {},\n  \"proven\": {},\n  \"lower_bound_s\": {},\n"
-                        "  \"origin\": \"{}\"",
-                        seconds(own.found->objective), own.found->is_proven && !own.posting,
-                        seconds(own.found->lower_bound), json_escaped(own.found->origin))
-          : "",
-      own.posting ? ",\n  \"batch_p2p\": true" : "",
-      comparison ? ",\n  \"comparison\": " + comparison_json(*comparison) : "");
 }
 
 }  // namespace stepsim

@@ -4,9 +4,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/schedule/schedule_comparison.h"
 #include "cli/schedule/schedule_options.h"
+#include "cli/subcommand.h"
 
 namespace stepsim {
 
@@ -16,5 +18,7 @@ std::string schedule_report(const ScheduleOptions& options, const PlayedSchedule
 
 std::string schedule_json(const ScheduleOptions& options, const PlayedSchedule& own,
                           const std::optional<Comparison>& comparison);
+
+std::vector<CommandResult> schedule_command_results();
 
 }  // namespace stepsim

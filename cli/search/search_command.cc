@@ -11,14 +11,15 @@
 #include "cli/html_option.h"
 #include "cli/outputs.h"
 #include "cli/processes/process_group.h"
-#include "cli/progress.h"
-#include "cli/progress_line.h"
 #include "cli/search/search_options.h"
+#include "cli/search/search_results.h"
 #include "cli/search/search_text.h"
 #include "cli/search/shared_search.h"
-#include "cli/session.h"
+#include "cli/session/progress.h"
+#include "cli/session/progress_line.h"
+#include "cli/session/session.h"
 #include "cli/version.h"
-#include "traces/plot_svg.h"
+#include "traces/pictures/plot_svg.h"
 
 namespace stepsim {
 namespace {
@@ -151,6 +152,7 @@ as the start. docs/search.md has a session.
 )",
     .options = search_option_list,
     .run = run_search_command,
+    .results = search_command_results,
 };
 
 }  // namespace stepsim

@@ -11,16 +11,16 @@
 
 #include "cli/command_line.h"
 #include "cli/headroom_option.h"
+#include "cli/help/moved_keys.h"
 #include "cli/html_option.h"
-#include "cli/moved_keys.h"
 #include "proto/catalog/measured_tables.h"
 #include "schedules/plan/inference_plan.h"
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/base/field_text.h"
-#include "sim/base/key_spelling.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/suggestion.h"
+#include "sim/fields/key_spelling.h"
 
 namespace stepsim {
 namespace {
@@ -123,13 +123,14 @@ std::vector<std::string> read_clusters(const CommandLine& line, std::vector<Prob
 std::vector<std::optional<double>> read_prices(const CommandLine& line, std::size_t clusters,
                                                std::vector<Problem>& problems) {
   std::vector<std::optional<double>> prices(clusters);
-  if (line.options.count("gpu-hour") == 0) return prices;
-  const std::string text = line.value("gpu-hour");
+  if (line.options.count("chip-hour") == 0) return prices;
+  const std::string text = line.value("chip-hour");
   const std::vector<std::string_view> parts = split_text(text, ',');
   if (parts.size() != 1 && parts.size() != clusters) {
-    problems.push_back({"--gpu-hour", fmt::format("has {} prices for {} clusters: give one, or one "
-                                                  "for each",
-                                                  parts.size(), clusters)});
+    problems.push_back(
+        {"--chip-hour", fmt::format("has {} prices for {} clusters: give one, or one "
+                                    "for each",
+                                    parts.size(), clusters)});
     return prices;
   }
   for (std::size_t i = 0; i < clusters; ++i) {
@@ -139,8 +140,8 @@ std::vector<std::optional<double>> read_prices(const CommandLine& line, std::siz
       prices[i] = *price;
     } else if (i < parts.size()) {
       problems.push_back(
-          {"--gpu-hour", "must be the price of a chip for an hour, such as 2.5, is \"" +
-                             std::string(part) + "\""});
+          {"--chip-hour", "must be the price of a chip for an hour, such as 2.5, is \"" +
+                              std::string(part) + "\""});
     }
   }
   return prices;
@@ -275,7 +276,7 @@ std::optional<ParallelPlan> read_why(const CommandLine& line, const SearchPlace&
   if (problems.size() > before) return std::nullopt;
   const auto chips = static_cast<std::int64_t>(place.places.chips.size());
   const std::int64_t others = plan.mesh.tp * plan.mesh.cp * plan.mesh.pp;
-  const std::int64_t left = chips - plan.pass_experts.chips;
+  const std::int64_t left = chips - plan.mesh.expert_chips;
   if (!has_dp && others >= 1 && left >= 1 && left % others == 0) plan.mesh.dp = left / others;
   complete_inference(place.base.model, plan);
   return balanced(plan, place.base.model);
@@ -339,7 +340,7 @@ po::options_description search_option_list() {
   add_group_options(options);
   add("minimize", text("step|memory|cost|chips"), "what is best (default: step)");
   add("step-at-most", text("TIME"), "leave out plans whose step takes longer");
-  add("gpu-hour", text("PRICE[,PRICE]"), "price of a chip for an hour, one for each cluster");
+  add("chip-hour", text("PRICE[,PRICE]"), "price of a chip for an hour, one for each cluster");
   add("tokens", text("N"),
       "tokens of the whole training, as in 15.6e12: say its days, price and energy (default with "
       "several clusters: 1e12)");
@@ -403,7 +404,7 @@ SearchRequest read_search_request(const std::vector<std::string>& arguments) {
 
   const std::vector<std::string> clusters = read_clusters(line, problems);
   const std::vector<std::optional<double>> prices = read_prices(line, clusters.size(), problems);
-  request.has_price = line.options.count("gpu-hour") != 0;
+  request.has_price = line.options.count("chip-hour") != 0;
   request.tokens = read_tokens(line, clusters.size() > 1, problems);
   read_outputs(line, request, problems);
   const KeyTexts start = start_of(line);

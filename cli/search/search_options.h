@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/search/refine.h"
-#include "analysis/search/search.h"
-#include "cli/export_option.h"
+#include "cli/run/export_option.h"
 #include "cli/subcommand.h"
 #include "proto/load_experiment.h"
+#include "search/refine.h"
+#include "search/search.h"
 
 namespace stepsim {
 

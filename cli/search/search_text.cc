@@ -10,259 +10,19 @@
 #include <utility>
 
 #include "cli/headroom_option.h"
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/base/field_text.h"
-#include "sim/base/key_spelling.h"
+#include "sim/base/json_text.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/shown_text.h"
-#include "traces/json_text.h"
-#include "traces/report_text.h"
+#include "sim/fields/key_spelling.h"
+#include "traces/results/report_text.h"
 
 namespace stepsim {
 namespace {
 
 constexpr double kGigabyte = 1e9;
-constexpr double kKilowattHour = 3.6e6;  // joules
-
-std::string quoted_json(std::string_view text) {
-  return '"' + json_escaped(text) + '"';
-}
-
-// The value of a key as in files; "" if it is not set.
-std::string value_of_key(const ParallelPlan& plan, std::string_view key) {
-  const AnyField* const field = find_key(key);
-  if (key == "chunks") return std::to_string(chunks_of(plan));
-  return field->write(&plan).value_or("");
-}
-
-const std::vector<FoundPlan>& listed(const SearchResult& result) {
-  return result.best.empty() ? result.nearest : result.best;
-}
-
-// The number in the list of the plan from which another was refined; unset where that was the best
-// one of its cluster and is not listed.
-std::optional<std::size_t> number_of_start(const SearchResult& result, const RefinedPlan& refined) {
-  const auto is_start = [&](const FoundPlan& plan) {
-    return plan.place == refined.plan.place && plan.number == refined.plan.number;
-  };
-  const auto at = std::ranges::find_if(listed(result), is_start);
-  if (at == listed(result).end()) return std::nullopt;
-  return static_cast<std::size_t>(at - listed(result).begin()) + 1;
-}
-
-// ---- JSON ----
-
-std::string keys_json(KeyGroup group, const ParallelPlan& plan) {
-  constexpr std::array<std::string_view, 13> kAlways = {
-      "tp",   "cp",         "dp",       "pp",     "ep",        "global_batch",     "sequence",
-      "zero", "microbatch", "schedule", "chunks", "recompute", "sequence_parallel"};
-  std::set<std::string> shown(kAlways.begin(), kAlways.end());
-  for (const FieldValue& value : changed_keys(plan)) shown.insert(value.path);
-  std::string text;
-  for (const auto& field : fields_of(group).fields()) {
-    const std::string key(field->name());
-    if (!shown.contains(key)) continue;
-    const std::string value = value_of_key(plan, key);
-    const bool is_plain =
-        number_in<double>(value).has_value() || value == "true" || value == "false";
-    text += (text.empty() ? "" : ", ") + quoted_json(key) + ": " +
-            (is_plain ? value : quoted_json(value));
-  }
-  return '{' + text + '}';
-}
-
-// Returns a word of a command line as a shell reads it.
-std::string shell_word(const std::string& text) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=,:+-@%";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
-  std::string quoted = "'";
-  for (const char character : text) {
-    quoted += character == '\'' ? std::string("'\\''") : std::string(1, character);
-  }
-  return quoted + "'";
-}
-
-// The command that runs a plan.
-std::string run_command_of(const SearchRequest& request, const FoundPlan& found) {
-  const ExperimentSource& source = request.sources[found.place];
-  std::string command = "stepsim run";
-  if (!source.experiment.empty()) command += " " + shell_word(source.experiment);
-  const auto add = [&command](std::string_view option, const std::string& value) {
-    if (!value.empty()) command += fmt::format(" --{} {}", option, shell_word(value));
-  };
-  add("model", source.model);
-  add("cluster", source.cluster);
-  add("chip", source.chip);
-  add("library", source.library);
-  for (const std::string& pair : source.overrides) add("set", pair);
-  return command + " " + words_of_plan(found.plan, &shell_word);
-}
-
-// Whether a refined plan may be listed and is better than another, if there is one.
-bool is_better(const FoundPlan& refined, const FoundPlan* other, const SearchRequest& request) {
-  const bool may_be = refined.leaves_headroom || (request.options.takes_likely && refined.fits);
-  if (!may_be) return false;
-  return other == nullptr || merit_of(refined, request.options) < merit_of(*other, request.options);
-}
-
-std::string found_json(const SearchRequest& request, const FoundPlan& found) {
-  const std::string interval = found.step_interval_s
-                                   ? fmt::format("[{:.12f}, {:.12f}]", found.step_interval_s->low,
-                                                 found.step_interval_s->high)
-                                   : "null";
-  const std::string peak_interval =
-      found.peak_interval_bytes ? fmt::format("[{:.0f}, {:.0f}]", found.peak_interval_bytes->low,
-                                              found.peak_interval_bytes->high)
-                                : "null";
-  return fmt::format(
-      R"({{"cluster": {}, "plan": {}, "software": {}, "pass": {}, "step_time_s": {}, "step_time_interval_s": {}, )"
-      R"("peak_bytes": {}, "peak_interval_bytes": {}, "fits": {}, "fits_certainty": "{}", )"
-      R"("model_flops_utilization": {}, "chips": {}, "cost": {}, "energy_joules": {}, "run": {}}})",
-      quoted_json(request.places[found.place].base.cluster.name),
-      keys_json(KeyGroup::kPlan, found.plan), keys_json(KeyGroup::kSoftware, found.plan),
-      keys_json(KeyGroup::kPass, found.plan), exact_seconds(found.step), interval,
-      found.peak.value(), peak_interval, found.fits ? "true" : "false", name_of(found.certainty),
-      json_number(found.mfu), found.chips, json_number(found.cost),
-      found.joules ? json_number(*found.joules) : "null",
-      quoted_json(run_command_of(request, found)));
-}
-
-std::string counts_json(const std::map<std::string, std::uint64_t>& counts) {
-  std::string text;
-  for (const auto& [reason, count] : counts) {
-    text += (text.empty() ? "" : ", ") + quoted_json(reason) + ": " + std::to_string(count);
-  }
-  return '{' + text + '}';
-}
-
-std::string refined_json(const SearchRequest& request, const SearchResult& result,
-                         const Refinement& refinement) {
-  if (request.refine == RefineEffort::kNone) return "";
-  std::string plans;
-  for (const RefinedPlan& refined : refinement.plans) {
-    std::string changes;
-    for (const PlanChange& change : refined.changes) {
-      changes +=
-          fmt::format(R"({}{{"key": {}, "from": {}, "to": {}}})", changes.empty() ? "" : ", ",
-                      quoted_json(change.key), quoted_json(change.from), quoted_json(change.to));
-    }
-    const std::optional<std::size_t> of = number_of_start(result, refined);
-    std::string found = found_json(request, refined.plan);
-    found.pop_back();  // the brace
-    plans += fmt::format("{}{}, \"of\": {}, \"changes\": [{}]}}",
-                         plans.empty() ? "\n      " : ",\n      ", found,
-                         of ? std::to_string(*of) : "null", changes);
-  }
-  return fmt::format(
-      ",\n  \"refined\": {{\"plans\": [{}],\n    \"considered\": {}, \"excluded\": {}, "
-      "\"simulated\": {}, "
-      "\"is_whole\": {}}}",
-      plans, refinement.considered, counts_json(refinement.excluded), refinement.simulated,
-      refinement.is_whole ? "true" : "false");
-}
-
-std::string plans_json(const SearchRequest& request, const std::vector<FoundPlan>& plans) {
-  const auto found = [&request](const FoundPlan& plan) { return found_json(request, plan); };
-  return json_lines(json_values(plans, found), 4);
-}
-
-// What a whole training takes with a plan.
-struct Training {
-  double days = 0;
-  std::optional<Interval> days_interval{};
-  double cost = 0;  // chip-hours where there is no price
-  std::optional<double> kilowatt_hours{};
-};
-
-Training training_of(const SearchRequest& request, const FoundPlan& plan) {
-  constexpr double kDay = 86400;  // seconds
-  const double steps = *request.tokens /
-                       static_cast<double>(plan.plan.batch.global_batch * plan.plan.batch.sequence);
-  Training training{.days = steps * to_seconds(plan.step) / kDay, .cost = steps * plan.cost};
-  if (plan.step_interval_s) {
-    training.days_interval = Interval{.low = steps * plan.step_interval_s->low / kDay,
-                                      .high = steps * plan.step_interval_s->high / kDay};
-  }
-  if (plan.joules) training.kilowatt_hours = steps * *plan.joules / kKilowattHour;
-  return training;
-}
-
-std::string training_json(const SearchRequest& request, const FoundPlan& plan) {
-  if (!request.tokens) return "null";
-  const Training training = training_of(request, plan);
-  const std::string interval =
-      training.days_interval ? fmt::format("[{}, {}]", json_number(training.days_interval->low),
-                                           json_number(training.days_interval->high))
-                             : "null";
-  return fmt::format(
-      R"({{"tokens": {}, "days": {}, "days_interval": {}, "cost": {}, "energy_kwh": {}}})",
-      json_number(*request.tokens), json_number(training.days), interval,
-      json_number(training.cost),
-      training.kilowatt_hours ? json_number(*training.kilowatt_hours) : "null");
-}
-
-// The best plan of all as `best` has them, and whether it was refined.
-std::string answer_json(const SearchRequest& request, const SearchResult& result,
-                        const Refinement& refinement) {
-  const FoundPlan* const winner = winner_of(request, result, refinement);
-  if (winner == nullptr) return "null";
-  std::string found = found_json(request, *winner);
-  found.pop_back();  // the brace
-  const bool is_refined = result.best.empty() || winner != &result.best.front();
-  return fmt::format("{}, \"refined\": {}, \"training\": {}}}", found,
-                     is_refined ? "true" : "false", training_json(request, *winner));
-}
-
-// The best plan of a place, refined or not, and how good that is known to be.
-struct BestOfCluster {
-  const FoundPlan* plan = nullptr;  // none that may be listed
-  double bound_gap = 0;             // of the plans of the space
-};
-
-BestOfCluster best_of_cluster(std::size_t place, const SearchRequest& request,
-                              const SearchResult& result, const Refinement& refinement) {
-  const BestOfPlace& of_space = result.best_of_places[place];
-  BestOfCluster best{.plan = of_space.plan ? &*of_space.plan : nullptr,
-                     .bound_gap = of_space.bound_gap};
-  for (const RefinedPlan& refined : refinement.plans) {
-    if (refined.plan.place == place && is_better(refined.plan, best.plan, request)) {
-      best.plan = &refined.plan;
-    }
-  }
-  return best;
-}
-
-std::string best_of_clusters_json(const SearchRequest& request, const SearchResult& result,
-                                  const Refinement& refinement) {
-  std::vector<std::string> clusters;
-  for (std::size_t place = 0; place < result.best_of_places.size(); ++place) {
-    const BestOfCluster best = best_of_cluster(place, request, result, refinement);
-    std::string found = best.plan
-                            ? found_json(request, *best.plan)
-                            : fmt::format(R"({{"cluster": {}, "plan": null}})",
-                                          quoted_json(request.places[place].base.cluster.name));
-    found.pop_back();  // the brace
-    clusters.push_back(fmt::format(R"({}, "bound_gap": {}, "training": {}}})", found,
-                                   json_number(best.bound_gap),
-                                   best.plan ? training_json(request, *best.plan) : "null"));
-  }
-  return json_lines(clusters, 4);
-}
-
-std::string why_json(const SearchRequest& request, const PlanVerdict& why) {
-  std::string problems;
-  for (const Problem& problem : why.problems) {
-    problems += (problems.empty() ? "" : ", ") + quoted_json(problem.field + " " + problem.message);
-  }
-  return fmt::format(R"({{"plan": {}, "problems": [{}], "found": {}, "step_bound_s": {}, )"
-                     R"("memory_bound_bytes": {}}})",
-                     keys_json(KeyGroup::kPlan, *request.why), problems,
-                     why.found ? found_json(request, *why.found) : "null",
-                     why.problems.empty() ? exact_seconds(why.step_bound) : "null",
-                     why.problems.empty() ? std::to_string(why.memory_bound.value()) : "null");
-}
 
 // ---- the table ----
 
@@ -296,19 +56,6 @@ struct Column {
 
 std::string short_name(std::string_view key) {
   return key == "microbatch" ? "mb" : std::string(key);
-}
-
-// The keys of the space and dp, in the order of the table of keys.
-std::vector<std::string> searched_keys(const SearchRequest& request) {
-  std::set<std::string> keys = {"dp"};
-  for (const SearchPlace& place : request.places) {
-    for (const Dimension& dimension : place.space.dimensions()) keys.insert(dimension.key);
-  }
-  std::vector<std::string> listed;
-  for (const AnyField* const field : all_keys()) {
-    if (keys.contains(std::string(field->name()))) listed.emplace_back(field->name());
-  }
-  return listed;
 }
 
 // The keys that the listed plans differ in, in the order of the table of keys.
@@ -673,49 +420,6 @@ void add_why(const SearchRequest& request, const SearchResult& result, const Ref
 
 }  // namespace
 
-KeyTexts key_texts(const ParallelPlan& plan) {
-  const auto text_of = [&plan](KeyGroup group, std::string text) {
-    const FieldTable<ParallelPlan>& table = fields_of(group);
-    // Over an entry of the catalog, defaults have to be said too.
-    for (const FieldValue& value : plan.software.empty() || group == KeyGroup::kPass
-                                       ? table.changed(plan)
-                                       : table.in_force(plan)) {
-      if (value.path == "inference") continue;  // stands first
-      text += (text.empty() ? "" : ",") + with_dashes(value.path) + "=" + value.text;
-    }
-    return text;
-  };
-  return {.plan = text_of(KeyGroup::kPlan, ""),
-          .software = text_of(KeyGroup::kSoftware, plan.software),
-          .pass = plan.is_inference()
-                      ? text_of(KeyGroup::kPass, std::string(name_of(plan.pass.inference)))
-                      : ""};
-}
-
-std::string words_of_plan(const ParallelPlan& plan, std::string (*quoted)(const std::string&)) {
-  const KeyTexts texts = key_texts(plan);
-  const auto word = [quoted](const std::string& text) { return quoted ? quoted(text) : text; };
-  std::string words = "--plan " + word(texts.plan);
-  if (!texts.software.empty()) words += " --software " + word(texts.software);
-  if (!texts.pass.empty()) words += " --pass " + word(texts.pass);
-  return words;
-}
-
-const FoundPlan* winner_of(const SearchRequest& request, const SearchResult& result,
-                           const Refinement& refinement) {
-  const FoundPlan* const best = result.best.empty() ? nullptr : &result.best.front();
-  if (refinement.plans.empty()) return best;
-  const FoundPlan& refined = refinement.plans.front().plan;
-  return is_better(refined, best, request) ? &refined : best;
-}
-
-SearchOutcome outcome_of(const SearchRequest& request, const SearchResult& result,
-                         const Refinement& refinement) {
-  const FoundPlan* const winner = winner_of(request, result, refinement);
-  if (winner == nullptr) return outcome_of(result);
-  return winner->leaves_headroom ? SearchOutcome::kFound : SearchOutcome::kLikely;
-}
-
 std::string meaning_of_front(const SearchResult& result) {
   if (result.front_is_whole) return "no plan beats these in time, memory and chips";
   if (!result.front_whole_until) return "of what was simulated";
@@ -759,74 +463,6 @@ std::string search_report(const SearchRequest& request, const SearchResult& resu
   if (why) add_why(request, result, refinement, *why, text);
   add_counts(result, text);
   return text.text();
-}
-
-std::string search_json(const SearchRequest& request, const SearchResult& result,
-                        const Refinement& refinement, const std::optional<PlanVerdict>& why) {
-  std::string keys;
-  for (const std::string& key : searched_keys(request)) {
-    keys += (keys.empty() ? "" : ", ") + quoted_json(key);
-  }
-  return fmt::format(
-      "{{\n  \"asked\": {},\n  \"objective\": \"{}\",\n  \"considered\": {},\n  \"excluded\": "
-      "{},\n"
-      "  \"simulated\": {},\n  \"outcome\": \"{}\",\n  \"bound_gap\": {},\n"
-      "  \"searched_keys\": [{}],\n  \"answer\": {},\n  \"front_is_whole\": {},\n"
-      "  \"front_gap\": {},\n  \"front_whole_until_s\": {},\n"
-      "  \"best\": {},\n  \"front\": {}{}{}{}\n}}\n",
-      request.asked.empty() ? "{}" : request.asked, name_of(request.options.objective),
-      result.considered, counts_json(result.excluded), result.simulated,
-      name_of(outcome_of(request, result, refinement)), json_number(result.bound_gap), keys,
-      answer_json(request, result, refinement), result.front_is_whole ? "true" : "false",
-      json_number(result.front_gap),
-      result.front_whole_until ? exact_seconds(*result.front_whole_until) : "null",
-      plans_json(request, listed(result)), plans_json(request, result.front),
-      result.best_of_places.empty()
-          ? ""
-          : ",\n  \"best_of_cluster\": " + best_of_clusters_json(request, result, refinement),
-      refined_json(request, result, refinement),
-      why ? ",\n  \"why\": " + why_json(request, *why) : "");
-}
-
-std::string search_csv(const SearchRequest& request, const SearchResult& result) {
-  const std::vector<std::string> columns = searched_keys(request);
-  std::string text = "rank,cluster";
-  for (const std::string& key : columns) text += "," + key;
-  text += ",step_time_s,peak_bytes,fits,model_flops_utilization,chips,cost,energy_joules\n";
-  std::size_t rank = 0;
-  for (const FoundPlan& plan : listed(result)) {
-    text += fmt::format("{},{}", ++rank, csv_cell(request.places[plan.place].base.cluster.name));
-    for (const std::string& key : columns) text += "," + csv_cell(value_of_key(plan.plan, key));
-    text += fmt::format(",{},{},{},{},{},{},{}\n", exact_seconds(plan.step), plan.peak.value(),
-                        plan.fits ? "true" : "false", json_number(plan.mfu), plan.chips,
-                        json_number(plan.cost), plan.joules ? json_number(*plan.joules) : "");
-  }
-  return text;
-}
-
-Plot search_plot(const SearchRequest& request, const SearchResult& result) {
-  const Experiment& first = request.places.front().base;
-  Plot plot{.title = "Plans of " + first.model.name,
-            .subtitle = fmt::format("{} sequences of {} tokens, {} plans simulated",
-                                    first.plan.batch.global_batch, first.plan.batch.sequence,
-                                    result.simulated),
-            .x = {.label = "step time", .unit = "s"},
-            .y = {.label = "memory of the fullest chip", .unit = "B"}};
-  const auto curve = [&](const std::string& label, PlotMark mark,
-                         const std::vector<FoundPlan>& plans, std::size_t place) {
-    PlotCurve made{.label = label, .mark = mark, .points = {}};
-    for (const FoundPlan& plan : plans) {
-      if (plan.place != place) continue;
-      made.points.push_back({to_seconds(plan.step), static_cast<double>(plan.peak.value())});
-    }
-    if (!made.points.empty()) plot.curves.push_back(std::move(made));
-  };
-  for (std::size_t place = 0; place < request.places.size(); ++place) {
-    const std::string& name = request.places[place].base.cluster.name;
-    curve(name + ": best plans", PlotMark::kPoints, listed(result), place);
-    curve(name + ": front", PlotMark::kLine, result.front, place);
-  }
-  return plot;
 }
 
 }  // namespace stepsim

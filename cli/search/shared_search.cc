@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
-#include "analysis/search/plan_helper.h"
 #include "cli/version.h"
+#include "search/plan_helper.h"
 #include "sim/base/error.h"
 
 namespace stepsim {

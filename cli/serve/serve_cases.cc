@@ -3,26 +3,60 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
-#include "traces/json_text.h"
+#include "traces/results/result_table.h"
 
 namespace stepsim {
 namespace {
 
 constexpr std::size_t kListedCases = 20;
 
-std::string answer_json(const CaseAnswer& answer) {
-  std::string text =
-      fmt::format("\"end_us\": {}, \"steps\": {}, \"peak_kv_blocks\": {}, \"requests\": [",
-                  answer.end_us, answer.steps, answer.peak_kv_blocks);
-  for (const CaseAnswer::Request& request : answer.requests) {
-    text += fmt::format(
-        "{}{{\"first_token_us\": {}, \"last_token_us\": {}, \"preemptions\": {}, "
-        "\"longest_gap_us\": {}}}",
-        text.back() == '[' ? "" : ", ", request.first_token_us, request.last_token_us,
-        request.preemptions, request.longest_gap_us);
-  }
-  return text + "]";
+const ResultTable<CaseAnswer::Request>& request_of_case_results() {
+  static const ResultTable<CaseAnswer::Request> kTable = [] {
+    using Request = CaseAnswer::Request;
+    ResultTable<Request> table;
+    table.add("first_token_us", &Request::first_token_us, {"from the start", "us"});
+    table.add("last_token_us", &Request::last_token_us, {"from the start", "us"});
+    table.add("preemptions", &Request::preemptions, {"of the request"});
+    table.add("longest_gap_us", &Request::longest_gap_us, {"between two tokens", "us"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<CaseAnswer>& answer_of_case_results() {
+  static const ResultTable<CaseAnswer> kTable = [] {
+    constexpr std::string_view kEnds = "where the case ends";
+    ResultTable<CaseAnswer> table;
+    table.add("end_us", &CaseAnswer::end_us, {"of the last request", "us", kEnds});
+    table.add("steps", &CaseAnswer::steps, {"of the engine", "", kEnds});
+    table.add("peak_kv_blocks", &CaseAnswer::peak_kv_blocks,
+              {"the most that were used at once", "", kEnds});
+    table.list("requests", request_of_case_results(), &CaseAnswer::requests,
+               {"in the order of the case", "", kEnds});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<ComputedCase>& case_results() {
+  static const ResultTable<ComputedCase> kTable = [] {
+    ResultTable<ComputedCase> table;
+    table.add("id", [](const ComputedCase& one) { return RawJson{one.id}; }, {"as in the file"});
+    table.include(answer_of_case_results(), [](const ComputedCase& one) {
+      return one.stuck.empty() ? &one.answer : nullptr;
+    });
+    table.add("stuck", [](const ComputedCase& one) { return given(one.stuck); },
+              {"why there is no answer", "", "where the case never ends"});
+    table.add("as_expected",
+              [](const ComputedCase& one) {
+                return OrNull{one.expected ? std::optional(one.as_expected()) : std::nullopt};
+              },
+              {"null where the case says no answer"});
+    return table;
+  }();
+  return kTable;
 }
 
 // Returns "steps 12, expected 13" for each number of the case that differs, then the first request
@@ -89,18 +123,13 @@ std::string cases_report(const std::vector<ComputedCase>& cases) {
                      cases.size(), expected - wrong, wrong, cases.size() - expected, list);
 }
 
-std::string cases_json(const std::vector<ComputedCase>& cases) {
-  std::string text = "{\n  \"cases\": [";
-  for (const ComputedCase& result : cases) {
-    text += fmt::format(
-        "{}\n    {{\"id\": {}, {}, \"as_expected\": {}}}", text.back() == '[' ? "" : ",", result.id,
-        result.stuck.empty() ? answer_json(result.answer)
-                             : fmt::format("\"stuck\": \"{}\"", json_escaped(result.stuck)),
-        !result.expected       ? "null"
-        : result.as_expected() ? "true"
-                               : "false");
-  }
-  return text + "\n  ]\n}\n";
+const ResultTable<std::vector<ComputedCase>>& cases_results() {
+  static const ResultTable<std::vector<ComputedCase>> kTable = [] {
+    ResultTable<std::vector<ComputedCase>> table;
+    table.list("cases", case_results(), std::identity{}, {"in the order of the file"});
+    return table;
+  }();
+  return kTable;
 }
 
 ExitStatus status_of(const std::vector<ComputedCase>& cases) {

@@ -12,6 +12,7 @@
 
 #include "cli/subcommand.h"
 #include "serving/cases/scheduler_case.h"
+#include "traces/results/result_table.h"
 
 namespace stepsim {
 
@@ -28,7 +29,8 @@ std::vector<ComputedCase> compute(const std::vector<SchedulerCase>& cases);
 
 // Returns the counts, and the first cases that are not as expected with what differs.
 std::string cases_report(const std::vector<ComputedCase>& cases);
-std::string cases_json(const std::vector<ComputedCase>& cases);
+
+const ResultTable<std::vector<ComputedCase>>& cases_results();
 
 // kNo unless every case that says what is expected is as expected.
 ExitStatus status_of(const std::vector<ComputedCase>& cases);

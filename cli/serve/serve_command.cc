@@ -14,18 +14,18 @@
 #include <vector>
 
 #include "cli/html_option.h"
-#include "cli/out_of_range.h"
 #include "cli/outputs.h"
-#include "cli/progress.h"
 #include "cli/serve/serve_cases.h"
 #include "cli/serve/serve_options.h"
 #include "cli/serve/served_load_options.h"
-#include "cli/session.h"
-#include "cli/standard_output.h"
+#include "cli/session/out_of_range.h"
+#include "cli/session/progress.h"
+#include "cli/session/session.h"
+#include "cli/session/standard_output.h"
 #include "proto/serving_case/read_cases.h"
 #include "sim/base/quantity_text.h"
-#include "traces/serving_report.h"
-#include "traces/serving_trace.h"
+#include "traces/formats/serving_trace.h"
+#include "traces/results/serving_report.h"
 
 namespace stepsim {
 namespace {
@@ -44,7 +44,7 @@ ExitStatus run_cases(const ServeOptions& options, std::vector<Problem> problems)
   throw_if_any(std::move(problems));
   const std::vector<ComputedCase> computed = compute(cases);
   Outputs outputs;
-  const std::string json = options.json.empty() ? "" : cases_json(computed);
+  const std::string json = options.json.empty() ? "" : cases_results().json(computed) + '\n';
   outputs.write(options.json, json);
   outputs.commit();
   outputs.print(options.json == "-" ? json : cases_report(computed));
@@ -283,7 +283,8 @@ ExitStatus write_run(const ServeOptions& options, const ServingOutcome& run) {
   Outputs outputs;
   outputs.write(options.trace, [&run](OutputFile& file) { write_serving_trace(run.result, file); });
   outputs.write(options.requests_out, [&run](OutputFile& file) { write_requests_csv(run, file); });
-  const std::string json = options.json.empty() && options.html.empty() ? "" : serving_json(run);
+  const std::string json =
+      options.json.empty() && options.html.empty() ? "" : serving_results().json(run) + '\n';
   outputs.write(options.json, json);
   if (!options.html.empty()) outputs.write(options.html, html_of_result(json));
   outputs.commit();
@@ -327,6 +328,10 @@ ExitStatus run_serve_command(const std::vector<std::string>& given) {
   return write_run(options, run);
 }
 
+std::vector<CommandResult> serve_command_results() {
+  return {{"", &serving_results()}, {"--cases", &cases_results()}};
+}
+
 }  // namespace
 
 constinit const Subcommand kServeSubcommand = {
@@ -367,10 +372,11 @@ options replace what it says.
 
 --cases computes small problems of vLLM's scheduler in whole microseconds and compares them
 with the answers in the file. Exit status 1 unless all are as expected. docs/serving.md has
-the rules of the engines and the fields of the JSON.
+the rules of the engines, `stepsim help results serve` the members of the JSON.
 )",
     .options = serve_option_list,
     .run = run_serve_command,
+    .results = serve_command_results,
 };
 
 }  // namespace stepsim

@@ -14,11 +14,11 @@
 #include "proto/catalog/serving_software.h"
 #include "proto/load_experiment.h"
 #include "proto/plan_text.h"
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 #include "serving/passes/pool_text.h"
 #include "sim/base/field_text.h"
-#include "sim/base/key_spelling.h"
 #include "sim/base/suggestion.h"
+#include "sim/fields/key_spelling.h"
 
 namespace stepsim {
 namespace {

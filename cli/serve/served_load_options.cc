@@ -1,7 +1,7 @@
 #include "cli/serve/served_load_options.h"
 
 #include "cli/command_line.h"
-#include "cli/moved_keys.h"
+#include "cli/help/moved_keys.h"
 #include "cli/serve/serve_options.h"
 #include "proto/load_experiment.h"
 #include "sim/base/error.h"

@@ -10,7 +10,7 @@
 #include "proto/catalog/engine_releases.h"
 #include "proto/catalog/serving_software.h"
 #include "proto/load_experiment.h"
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 #include "serving/passes/pool_text.h"
 #include "sim/base/field_text.h"
 #include "sim/base/quantity_text.h"
@@ -141,7 +141,7 @@ void ServedModel::complete(EngineOptions& engine, std::vector<Problem>& problems
                               "weights (weight_dtype), or a smaller budget",
                               to_text(room.others), to_text(room.available + room.others),
                               engine.cache.kv_fraction,
-                              experiment_.plan.splits_ffn() ? "tp, ffn_chips" : "tp")});
+                              experiment_.plan.mesh.splits_ffn() ? "tp, ffn_chips" : "tp")});
 }
 
 const Cluster& ServedModel::cluster_with_hosts() {
@@ -179,10 +179,10 @@ ReplicaPlace ServedModel::place(std::uint32_t first) const {
   std::int64_t stride = 1;
   for (const PlanAxis axis : plan.mesh.order) {
     if (axis == PlanAxis::kContext) break;
-    if (axis != PlanAxis::kData) stride *= plan.size_of(axis);
+    if (axis != PlanAxis::kData) stride *= plan.mesh.size_of(axis);
   }
   return {.first = first,
-          .ranks = static_cast<std::uint32_t>(plan.mesh_ranks() / plan.mesh.dp),
+          .ranks = static_cast<std::uint32_t>(plan.mesh.mesh_ranks() / plan.mesh.dp),
           .groups = static_cast<std::uint32_t>(plan.mesh.dp),
           .token = cache_of_token(experiment_.model, plan),
           .contexts = static_cast<std::uint32_t>(plan.mesh.cp),

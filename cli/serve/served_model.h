@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/pass_times.h"
+#include "experiment/passes/pass_times.h"
 #include "serving/engines/engine_options.h"
 #include "serving/passes/kv_room.h"
 #include "serving/passes/network_kv_transport.h"
@@ -45,7 +45,7 @@ class ServedModel {
   explicit ServedModel(const ServedModelSource& source);
 
   StepCost& cost() { return cost_; }
-  std::int64_t chips() const { return experiment_.plan.ranks(); }
+  std::int64_t chips() const { return experiment_.plan.mesh.ranks(); }
   // Makes the engine's options those of all data-parallel ranks (of_ranks()), and gives it as many
   // blocks as fit, unless it says how many it has; host_memory becomes host_blocks. Adds a problem
   // if not one block fits, or if the hosts have less memory.

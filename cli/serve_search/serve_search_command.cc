@@ -8,25 +8,25 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/studies/plot.h"
+#include "books/laboratory/plot.h"
 #include "cli/command_line.h"
 #include "cli/headroom_option.h"
 #include "cli/html_option.h"
 #include "cli/outputs.h"
-#include "cli/progress.h"
 #include "cli/serve_search/serve_layouts.h"
-#include "cli/session.h"
+#include "cli/session/progress.h"
+#include "cli/session/session.h"
 #include "proto/catalog/engine_releases.h"
 #include "proto/catalog/serving_software.h"
 #include "serving/search/serve_search.h"
 #include "serving/serving_text.h"
 #include "sim/base/error.h"
 #include "sim/base/field_text.h"
-#include "sim/base/key_spelling.h"
 #include "sim/base/parallel.h"
 #include "sim/base/quantity_text.h"
-#include "traces/json_text.h"
-#include "traces/plot_svg.h"
+#include "sim/fields/key_spelling.h"
+#include "traces/pictures/plot_svg.h"
+#include "traces/results/result_table.h"
 
 namespace stepsim {
 namespace {
@@ -249,7 +249,7 @@ std::string report_of(const Answer& answer) {
   if (result.smallest) {
     const ServedLayout& smallest = answer.layouts[*result.smallest];
     text += fmt::format("\nThe fewest chips that hold the model and a cache: {} ({})\n",
-                        smallest.experiment.plan.ranks(), smallest.plan);
+                        smallest.experiment.plan.mesh.ranks(), smallest.plan);
   }
   if (!result.unusable.empty() || !answer.refused.empty()) text += "\nNot served\n";
   for (const UnusableLayout& layout : result.unusable) {
@@ -259,47 +259,122 @@ std::string report_of(const Answer& answer) {
   return text;
 }
 
-std::string point_json(const Answer& answer, const LoadPoint& point) {
-  const auto price = answer.request.chip_hour
-                         ? json_number(price_of_million_tokens(point, *answer.request.chip_hour))
-                         : std::string("null");
-  return fmt::format(
-      "{{\"plan\": \"{}\", \"chips\": {}, \"concurrency\": {}, \"requests_per_s_per_chip\": {}, "
-      "\"output_tokens_per_s_per_chip\": {}, \"output_tokens_per_s_per_user\": {}, "
-      "\"ttft_mean_s\": {}, \"tpot_mean_s\": {}, \"good\": {}, \"meets\": {}, "
-      "\"rate\": {}, \"replicas\": {}, "
-      "\"price_of_million_tokens\": {}}}",
-      json_escaped(answer.layouts[point.layout].plan), point.chips, point.concurrency,
-      json_number(point.requests_per_s_per_chip), json_number(point.tokens_per_s_per_chip),
-      json_number(point.tokens_per_s_per_user), json_number(to_seconds(point.ttft)),
-      json_number(to_seconds(point.tpot)), json_number(point.good), point.meets,
-      point.rate > 0 ? json_number(point.rate) : std::string("null"), point.replicas, price);
+struct AnsweredPoint {
+  const Answer* answer;
+  const LoadPoint* point;
+};
+
+OrNull<double> price_of(const AnsweredPoint& one) {
+  const auto& chip_hour = one.answer->request.chip_hour;
+  return {chip_hour ? std::optional(price_of_million_tokens(*one.point, *chip_hour))
+                    : std::nullopt};
 }
 
-std::string json_of(const Answer& answer) {
-  const ServeSearchResult& result = answer.result;
-  std::string text = fmt::format("{{\n  \"asked\": {},\n  \"best\": ", answer.request.asked);
-  text += result.best ? point_json(answer, result.points[*result.best]) : "null";
-  text += ",\n  \"nearest\": ";
-  text += result.nearest ? point_json(answer, result.points[*result.nearest]) : "null";
-  text += ",\n  \"front\": [";
-  for (const std::size_t i : result.front) {
-    text += (text.back() == '[' ? "\n    " : ",\n    ") + point_json(answer, result.points[i]);
+const ResultTable<AnsweredPoint>& load_point_results() {
+  static const ResultTable<AnsweredPoint> kTable = [] {
+    using One = AnsweredPoint;
+    const auto of = [](auto member) {
+      return [member](const One& one) { return one.point->*member; };
+    };
+    ResultTable<One> table;
+    table.add("plan", [](const One& one) { return one.answer->layouts[one.point->layout].plan; },
+              {"of the layout"});
+    table.add("chips", of(&LoadPoint::chips), {"of a replica"});
+    table.add("concurrency", of(&LoadPoint::concurrency), {"requests at a time"});
+    table.add("requests_per_s_per_chip", of(&LoadPoint::requests_per_s_per_chip),
+              {"that are answered", "1/s"});
+    table.add("output_tokens_per_s_per_chip", of(&LoadPoint::tokens_per_s_per_chip),
+              {"of each chip", "1/s"});
+    table.add("output_tokens_per_s_per_user", of(&LoadPoint::tokens_per_s_per_user),
+              {"of each request", "1/s"});
+    table.add("ttft_mean_s", [](const One& one) { return to_seconds(one.point->ttft); },
+              {"time to the first token", "s"});
+    table.add("tpot_mean_s", [](const One& one) { return to_seconds(one.point->tpot); },
+              {"time of a further token", "s"});
+    table.add("good", of(&LoadPoint::good), {"share that meets the objective", "0 to 1"});
+    table.add("meets", of(&LoadPoint::meets), {"whether that is enough"});
+    table.add(
+        "rate",
+        [](const One& one) {
+          return OrNull{one.point->rate > 0 ? std::optional(one.point->rate) : std::nullopt};
+        },
+        {"the highest that a replica sustains within the objective; null without --rate", "1/s"});
+    table.add("replicas", of(&LoadPoint::replicas), {"that serve --rate"});
+    table.add("price_of_million_tokens", price_of, {"null without --chip-hour"});
+    return table;
+  }();
+  return kTable;
+}
+
+OrNull<AnsweredPoint> point_at(const Answer& answer, const std::optional<std::size_t>& at) {
+  if (!at) return {};
+  return {AnsweredPoint{&answer, &answer.result.points[*at]}};
+}
+
+std::vector<AnsweredPoint> points_of_front(const Answer& answer) {
+  std::vector<AnsweredPoint> points;
+  for (const std::size_t i : answer.result.front) {
+    points.push_back({&answer, &answer.result.points[i]});
   }
-  text += "\n  ],\n  \"points\": [";
-  for (const LoadPoint& point : result.points) {
-    text += (text.back() == '[' ? "\n    " : ",\n    ") + point_json(answer, point);
+  return points;
+}
+
+std::vector<AnsweredPoint> all_points(const Answer& answer) {
+  std::vector<AnsweredPoint> points;
+  for (const LoadPoint& point : answer.result.points) points.push_back({&answer, &point});
+  return points;
+}
+
+using NotServed = std::pair<std::string, std::string>;  // a layout, and why
+
+const ResultTable<NotServed>& not_served_results() {
+  static const ResultTable<NotServed> kTable = [] {
+    ResultTable<NotServed> table;
+    table.add("plan", &NotServed::first, {"of the layout"});
+    table.add("why", &NotServed::second, {"it can't serve"});
+    return table;
+  }();
+  return kTable;
+}
+
+std::vector<NotServed> layouts_not_served(const Answer& answer) {
+  std::vector<NotServed> layouts;
+  for (const UnusableLayout& layout : answer.result.unusable) {
+    layouts.emplace_back(answer.layouts[layout.layout].plan, layout.why);
   }
-  text += "\n  ],\n  \"fewest_chips\": ";
-  text += result.smallest ? std::to_string(answer.layouts[*result.smallest].experiment.plan.ranks())
-                          : "null";
-  text += ",\n  \"not_served\": [";
-  for (const UnusableLayout& layout : result.unusable) {
-    text +=
-        fmt::format("{}\n    {{\"plan\": \"{}\", \"why\": \"{}\"}}", text.back() == '[' ? "" : ",",
-                    json_escaped(answer.layouts[layout.layout].plan), json_escaped(layout.why));
-  }
-  return text + "\n  ]\n}\n";
+  return layouts;
+}
+
+const ResultTable<Answer>& serve_search_results() {
+  static const ResultTable<Answer> kTable = [] {
+    ResultTable<Answer> table;
+    table.add("asked", [](const Answer& answer) { return RawJson{answer.request.asked}; },
+              {"the command's words and options"});
+    table.object("best", load_point_results(),
+                 [](const Answer& answer) { return point_at(answer, answer.result.best); },
+                 {"most requests a second and chip within the objective; null: none"});
+    table.object("nearest", load_point_results(),
+                 [](const Answer& answer) { return point_at(answer, answer.result.nearest); },
+                 {"where nothing meets the objective, what comes nearest; else null"});
+    table.list("front", load_point_results(), points_of_front,
+               {"points that no other beats in tokens a second a chip and a user"});
+    table.list("points", load_point_results(), all_points, {"all that were served"});
+    table.add("fewest_chips",
+              [](const Answer& answer) {
+                const auto& smallest = answer.result.smallest;
+                return OrNull{
+                    smallest ? std::optional(answer.layouts[*smallest].experiment.plan.mesh.ranks())
+                             : std::nullopt};
+              },
+              {"that hold the model and a cache; null: none do"});
+    table.list("not_served", not_served_results(), layouts_not_served, {"layouts that can't"});
+    return table;
+  }();
+  return kTable;
+}
+
+std::vector<CommandResult> serve_search_command_results() {
+  return {{"", &serve_search_results()}};
 }
 
 Plot plot_of(const Answer& answer) {
@@ -341,7 +416,9 @@ ExitStatus run_serve_search_command(const std::vector<std::string>& arguments) {
   const ServeSearchResult result = search_serving(layouts, request.options);
   const Answer answer{request, layouts, refused, result};
   Outputs outputs;
-  const std::string json = request.json.empty() && request.html.empty() ? "" : json_of(answer);
+  const std::string json = request.json.empty() && request.html.empty()
+                               ? ""
+                               : serve_search_results().json(answer) + '\n';
   outputs.write(request.json, json);
   if (!request.html.empty()) outputs.write(request.html, html_of_result(json));
   if (!request.svg.empty()) outputs.write(request.svg, plot_svg(plot_of(answer)));
@@ -371,6 +448,7 @@ Exit status 1 if no layout meets the objective.
 )",
     .options = serve_search_option_list,
     .run = run_serve_search_command,
+    .results = serve_search_command_results,
 };
 
 }  // namespace stepsim

@@ -4,11 +4,11 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/experiment_result.h"
-#include "cli/session.h"
+#include "cli/run/experiment_result.h"
+#include "cli/session/session.h"
 #include "cli/version.h"
 #include "proto/catalog/measured_tables.h"
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/error.h"
 #include "sim/base/field_text.h"
 #include "sim/run/simulate.h"

@@ -8,13 +8,13 @@
 #include <optional>
 
 #include "cli/html_option.h"
-#include "cli/interrupts.h"
 #include "cli/outputs.h"
 #include "cli/processes/process_group.h"
-#include "cli/progress.h"
-#include "cli/progress_line.h"
-#include "cli/session.h"
-#include "cli/standard_output.h"
+#include "cli/session/interrupts.h"
+#include "cli/session/progress.h"
+#include "cli/session/progress_line.h"
+#include "cli/session/session.h"
+#include "cli/session/standard_output.h"
 #include "cli/sweep/point_bench.h"
 #include "cli/sweep/sweep_merge.h"
 #include "cli/sweep/sweep_options.h"
@@ -22,7 +22,7 @@
 #include "cli/version.h"
 #include "sim/base/quantity_text.h"
 #include "store/result_store.h"
-#include "traces/plot_svg.h"
+#include "traces/pictures/plot_svg.h"
 
 namespace stepsim {
 namespace {
@@ -136,6 +136,7 @@ docs/sweep.md has a session and the tables of a store.
 )",
     .options = sweep_option_list,
     .run = run_sweep_command,
+    .results = sweep_command_results,
 };
 
 }  // namespace stepsim

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cli/version.h"
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/error.h"
 #include "store/result_store.h"
 

@@ -7,13 +7,13 @@
 #include <iterator>
 #include <utility>
 
+#include "cli/help/moved_keys.h"
 #include "cli/html_option.h"
-#include "cli/moved_keys.h"
 #include "cli/sweep/sweep_table.h"
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/field_text.h"
 #include "sim/base/suggestion.h"
-#include "traces/output_place.h"
+#include "traces/files/output_place.h"
 
 namespace stepsim {
 namespace {

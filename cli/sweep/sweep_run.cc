@@ -15,7 +15,7 @@
 #include "cli/sweep/point_bench.h"
 #include "cli/version.h"
 #include "proto/catalog/measured_tables.h"
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/error.h"
 #include "sim/base/parallel.h"
 

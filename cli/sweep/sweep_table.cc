@@ -8,14 +8,14 @@
 #include <optional>
 #include <utility>
 
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "schedules/plan/axis.h"
 #include "sim/base/field_text.h"
-#include "sim/base/plain_value.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/shown_text.h"
-#include "traces/json_text.h"
-#include "traces/report_text.h"
+#include "sim/fields/plain_value.h"
+#include "traces/results/report_text.h"
+#include "traces/results/result_table.h"
 
 namespace stepsim {
 namespace {
@@ -218,36 +218,94 @@ std::string sweep_csv(const SweepTable& table) {
   return text;
 }
 
+namespace {
+
+struct SweptPoint {
+  const std::vector<std::string>* paths;
+  const SweepRow* row;
+};
+
+ByName<std::string> inputs_of(const SweptPoint& point) {
+  ByName<std::string> inputs;
+  for (std::size_t i = 0; i < point.row->values.size(); ++i) {
+    inputs.emplace_back((*point.paths)[i], point.row->values[i]);
+  }
+  return inputs;
+}
+
+const ResultTable<SweptPoint>& point_of_sweep_results() {
+  static const ResultTable<SweptPoint> kTable = [] {
+    ResultTable<SweptPoint> table;
+    table.add("number", [](const SweptPoint& point) { return point.row->number; }, {"in order"});
+    table.add("inputs", inputs_of, {"by path"});
+    for (std::size_t i = 0; i < columns_of_table().size(); ++i) {
+      table.add(
+          columns_of_table()[i].name,
+          [i](const SweptPoint& point) -> std::optional<OrNull<RawJson>> {
+            const auto& cells = point.row->cells;
+            if (cells.empty()) return std::nullopt;
+            return OrNull{cells[i].empty() ? std::nullopt : std::optional(RawJson{cells[i]})};
+          },
+          {"of the result of the run", "", "where the point ran"});
+    }
+    table.add("problem", [](const SweptPoint& point) { return OrNull{given(point.row->problem)}; },
+              {"why it can't run; null: it ran"});
+    return table;
+  }();
+  return kTable;
+}
+
+struct WholeSweep {
+  const SweepTable* table;
+  const SweepPlot* plot;
+};
+
+const ResultTable<SweepPlot>& plot_results() {
+  static const ResultTable<SweepPlot> kTable = [] {
+    ResultTable<SweepPlot> table;
+    table.add("x", &SweepPlot::x, {"path along the axis"});
+    table.add("y", &SweepPlot::y, {"member that is drawn"});
+    table.add("series", &SweepPlot::series, {"path that tells lines apart"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<WholeSweep>& whole_sweep_results() {
+  static const ResultTable<WholeSweep> kTable = [] {
+    ResultTable<WholeSweep> table;
+    table.object("plot", plot_results(),
+                 [](const WholeSweep& sweep) {
+                   const SweepPlot& plot = *sweep.plot;
+                   return (plot.x + plot.y + plot.series).empty() ? nullptr : &plot;
+                 },
+                 {"what is drawn", "", "with --plot"});
+    table.add("paths", [](const WholeSweep& sweep) { return sweep.table->paths; }, {"that vary"});
+    table.list("points", point_of_sweep_results(),
+               [](const WholeSweep& sweep) {
+                 std::vector<SweptPoint> points;
+                 for (const SweepRow& row : sweep.table->rows)
+                   points.push_back({&sweep.table->paths, &row});
+                 return points;
+               },
+               {"in order"});
+    return table;
+  }();
+  return kTable;
+}
+
+}  // namespace
+
 std::string sweep_point_json(const std::vector<std::string>& paths, const SweepRow& row) {
-  const auto quoted = [](std::string_view text) { return '"' + json_escaped(text) + '"'; };
-  std::string text = fmt::format("{{\"number\": {}, \"inputs\": {{", row.number);
-  for (std::size_t i = 0; i < row.values.size(); ++i) {
-    text += fmt::format("{}{}: {}", i == 0 ? "" : ", ", quoted(paths[i]), quoted(row.values[i]));
-  }
-  text += "}";
-  for (std::size_t i = 0; i < row.cells.size(); ++i) {
-    const std::string& cell = row.cells[i];
-    text += fmt::format(", \"{}\": {}", columns_of_table()[i].name, cell.empty() ? "null" : cell);
-  }
-  return text +
-         fmt::format(", \"problem\": {}}}", row.problem.empty() ? "null" : quoted(row.problem));
+  return point_of_sweep_results().json({&paths, &row}, 2);
 }
 
 std::string sweep_json(const SweepTable& table, const SweepPlot& plot) {
-  std::string text = "{\n";
-  if (!(plot.x + plot.y + plot.series).empty()) {
-    text += fmt::format("  \"plot\": {{\"x\": \"{}\", \"y\": \"{}\", \"series\": \"{}\"}},\n",
-                        json_escaped(plot.x), json_escaped(plot.y), json_escaped(plot.series));
-  }
-  text += "  \"paths\": [";
-  for (std::size_t i = 0; i < table.paths.size(); ++i) {
-    text += (i == 0 ? "\"" : ", \"") + json_escaped(table.paths[i]) + '"';
-  }
-  text += "],\n  \"points\": [";
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    text += (i == 0 ? "\n    " : ",\n    ") + sweep_point_json(table.paths, table.rows[i]);
-  }
-  return text + (table.rows.empty() ? "]\n}\n" : "\n  ]\n}\n");
+  return whole_sweep_results().json({&table, &plot}) + '\n';
+}
+
+std::vector<CommandResult> sweep_command_results() {
+  return {{"", &whole_sweep_results()}};
 }
 
 Plot sweep_plot(const SweepTable& table, const SweepPlot& asked) {

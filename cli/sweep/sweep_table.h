@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/studies/plot.h"
+#include "books/laboratory/plot.h"
+#include "cli/subcommand.h"
 #include "cli/sweep/sweep_options.h"
 
 namespace stepsim {
@@ -45,6 +46,7 @@ struct SweepCounts {
 
 std::string sweep_csv(const SweepTable& table);
 // `plot`: what a page shows.
+std::vector<CommandResult> sweep_command_results();
 std::string sweep_json(const SweepTable& table, const SweepPlot& plot);
 
 // Returns a row as sweep_json() has it.

@@ -4,16 +4,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 
-#include "analysis/formulas/formula_table.h"
-#include "analysis/formulas/worked_cases.h"
+#include "books/formulas/formula_table.h"
+#include "books/formulas/worked_cases.h"
 #include "cli/outputs.h"
-#include "cli/progress.h"
+#include "cli/session/progress.h"
 #include "proto/catalog/catalog.h"
 #include "sim/base/error.h"
 #include "sim/base/suggestion.h"
-#include "traces/json_text.h"
-#include "traces/report_text.h"
+#include "traces/results/report_text.h"
+#include "traces/results/result_table.h"
 
 namespace stepsim {
 namespace {
@@ -80,31 +81,54 @@ std::string text_of(const std::vector<EvaluatedCase>& cases) {
   return report.text();
 }
 
-std::string json_of(const std::vector<EvaluatedCase>& cases) {
-  const auto string = [](std::string_view text) { return "\"" + json_escaped(text) + "\""; };
-  std::string text = "{\n  \"worked_cases\": [";
-  for (const auto& [worked, outcome] : cases) {
-    text += text.back() == '[' ? "\n" : ",\n";
-    text += fmt::format(
-        "    {{\"id\": {}, \"formula\": {}, \"inputs\": {}, \"quantity\": {}, \"source\": {}, "
-        "\"computed\": {}, \"expected\": {}, \"unit\": {}, \"tolerance\": {}, \"printed\": {}, "
-        "\"verdict\": {}, \"note\": {}, \"as_expected\": {}}}",
-        string(worked.id), string(worked.formula), string(worked.inputs), string(worked.quantity),
-        string(worked.source), outcome.value, worked.expected, string(worked.unit),
-        worked.tolerance, string(worked.printed), string(worked.verdict), string(worked.note),
-        outcome.agrees);
-  }
-  return text + "\n  ]\n}\n";
+const ResultTable<EvaluatedCase>& worked_case_results() {
+  static const ResultTable<EvaluatedCase> kTable = [] {
+    const auto of_case = [](auto member) {
+      return [member](const EvaluatedCase& one) { return one.worked.*member; };
+    };
+    ResultTable<EvaluatedCase> table;
+    table.add("id", of_case(&WorkedCase::id), {"of the case"});
+    table.add("formula", of_case(&WorkedCase::formula), {"id of the formula"});
+    table.add("inputs", of_case(&WorkedCase::inputs), {"as a person types them"});
+    table.add("quantity", of_case(&WorkedCase::quantity), {"what is computed"});
+    table.add("source", of_case(&WorkedCase::source), {"where it was worked out"});
+    table.add("computed", [](const EvaluatedCase& one) { return one.outcome.value; },
+              {"by stepsim"});
+    table.add("expected", of_case(&WorkedCase::expected), {"the right figure"});
+    table.add("unit", of_case(&WorkedCase::unit), {"of both"});
+    table.add("tolerance", of_case(&WorkedCase::tolerance), {"relative"});
+    table.add("printed", of_case(&WorkedCase::printed), {"as the source prints it"});
+    table.add("verdict", of_case(&WorkedCase::verdict), {"whether the source is right"});
+    table.add("note", of_case(&WorkedCase::note), {"why it isn't"});
+    table.add("as_expected", [](const EvaluatedCase& one) { return one.outcome.agrees; },
+              {"whether computed is expected"});
+    return table;
+  }();
+  return kTable;
+}
+
+const ResultTable<std::vector<EvaluatedCase>>& worked_cases_results() {
+  static const ResultTable<std::vector<EvaluatedCase>> kTable = [] {
+    ResultTable<std::vector<EvaluatedCase>> table;
+    table.list("worked_cases", worked_case_results(), std::identity{}, {"of the sources"});
+    return table;
+  }();
+  return kTable;
 }
 
 }  // namespace
 
+const AnyResultTable& worked_cases_table() {
+  return worked_cases_results();
+}
+
 ExitStatus validate_cases(const std::vector<std::string>& words, const std::string& json) {
   const std::vector<EvaluatedCase> cases = evaluate_cases(words);
   Outputs outputs;
-  outputs.write(json, json_of(cases));
+  const std::string text = worked_cases_results().json(cases) + '\n';
+  outputs.write(json, text);
   outputs.commit();
-  outputs.print(json == "-" ? json_of(cases) : text_of(cases));
+  outputs.print(json == "-" ? text : text_of(cases));
   const auto agrees = [](const EvaluatedCase& one) { return one.outcome.agrees; };
   return outputs.end(std::ranges::all_of(cases, agrees) ? ExitStatus::kDone : ExitStatus::kNo);
 }

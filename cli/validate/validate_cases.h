@@ -14,4 +14,7 @@ namespace stepsim {
 // right. Throws ConfigError for words that are none of these.
 ExitStatus validate_cases(const std::vector<std::string>& words, const std::string& json);
 
+// What it writes.
+const AnyResultTable& worked_cases_table();
+
 }  // namespace stepsim

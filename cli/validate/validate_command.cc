@@ -8,21 +8,21 @@
 #include <boost/program_options.hpp>
 #include <optional>
 
-#include "analysis/formulas/formula_table.h"
-#include "analysis/studies/run_study.h"
-#include "analysis/studies/study_table.h"
+#include "books/formulas/formula_table.h"
+#include "books/laboratory/run_study.h"
+#include "books/laboratory/study_table.h"
 #include "cli/command_line.h"
-#include "cli/mentions.h"
+#include "cli/help/mentions.h"
 #include "cli/outputs.h"
-#include "cli/progress.h"
-#include "cli/standard_output.h"
+#include "cli/session/progress.h"
+#include "cli/session/standard_output.h"
 #include "cli/validate/validate_cases.h"
 #include "experiment/simulation_fields.h"
 #include "sim/base/error.h"
 #include "sim/base/suggestion.h"
-#include "traces/json_text.h"
-#include "traces/plot_svg.h"
-#include "traces/report_text.h"
+#include "traces/pictures/plot_svg.h"
+#include "traces/results/report_text.h"
+#include "traces/results/result_table.h"
 
 namespace stepsim {
 namespace {
@@ -227,42 +227,87 @@ std::string summary_text(const std::vector<Finished>& finished) {
 
 // ---- JSON ----
 
-std::string json_string(std::string_view text) {
-  return "\"" + json_escaped(text) + "\"";
+const ResultTable<Finished>& row_results() {
+  static const ResultTable<Finished> kTable = [] {
+    const auto of_row = [](auto member) {
+      return [member](const Finished& finished) { return finished.row->*member; };
+    };
+    const auto of_outcome = [](auto member) {
+      return [member](const Finished& finished) { return finished.outcome.*member; };
+    };
+    ResultTable<Finished> table;
+    table.add("id", of_outcome(&RowOutcome::id), {"STUDY.ROW"});
+    table.add("formula", of_row(&StudyRow::formula), {"id of the formula that predicts"});
+    table.add("regime", of_row(&StudyRow::regime), {"what is simulated"});
+    table.add("fidelity",
+              [](const Finished& finished) { return name_of(finished.outcome.fidelity); },
+              {"network model"});
+    table.add("predicted", of_row(&StudyRow::predicted), {"by the formula, in unit"});
+    table.add("simulated",
+              [](const Finished& finished) { return OrNull{finished.outcome.simulated}; },
+              {"in unit; null: skipped"});
+    table.add("unit", of_row(&StudyRow::unit), {"of both"});
+    table.add("relative_difference",
+              [](const Finished& finished) {
+                return OrNull{finished.outcome.simulated
+                                  ? std::optional(finished.outcome.difference)
+                                  : std::nullopt};
+              },
+              {"simulated / predicted - 1; null: skipped"});
+    table.add("expected_difference",
+              [](const Finished& finished) {
+                const DifferenceRange& range = finished.outcome.expected;
+                return std::vector<double>{range.low, range.high};
+              },
+              {"[low, high]: from the experiment's own derivation"});
+    table.add("as_expected", of_outcome(&RowOutcome::as_expected),
+              {"whether it is within them; true if skipped"});
+    table.add("holds", of_outcome(&RowOutcome::holds),
+              {"whether it is within the regime's tolerance"});
+    table.add("tolerance", of_row(&StudyRow::tolerance), {"of the regime"});
+    table.add("why", of_row(&StudyRow::why),
+              {"the mechanism behind the difference, or why there is none"});
+    table.add("skipped", of_outcome(&RowOutcome::skipped), {"why it did not run; empty: it ran"});
+    return table;
+  }();
+  return kTable;
 }
 
-std::string outcome_json(const Finished& finished) {
-  const auto& [row, outcome] = finished;
-  const bool ran = outcome.simulated.has_value();
-  return fmt::format(
-      "    {{\"id\": {}, \"formula\": {}, \"regime\": {}, \"fidelity\": {}, \"predicted\": {}, "
-      "\"simulated\": {}, \"unit\": {}, \"relative_difference\": {}, \"expected_difference\": [{}, "
-      "{}], \"as_expected\": {}, \"holds\": {}, \"tolerance\": {}, \"why\": {}, \"skipped\": {}}}",
-      json_string(outcome.id), json_string(row->formula), json_string(row->regime),
-      json_string(name_of(outcome.fidelity)), row->predicted,
-      ran ? fmt::format("{}", *outcome.simulated) : "null", json_string(row->unit),
-      ran ? fmt::format("{}", outcome.difference) : "null", outcome.expected.low,
-      outcome.expected.high, outcome.as_expected, outcome.holds, row->tolerance,
-      json_string(row->why), json_string(outcome.skipped));
+const ResultTable<ChosenStudy>& study_results() {
+  static const ResultTable<ChosenStudy> kTable = [] {
+    const auto of_study = [](auto member) {
+      return [member](const ChosenStudy& chosen) { return chosen.study.*member; };
+    };
+    ResultTable<ChosenStudy> table;
+    table.add("id", of_study(&Study::id), {"as in stepsim validate ID"});
+    table.add("title", of_study(&Study::title), {"what is asked"});
+    table.add("source", of_study(&Study::source), {"where the claim stands"});
+    table.add("claim", of_study(&Study::claim), {"what the source says"});
+    table.add("finding", of_study(&Study::finding), {"what the simulation says of it"});
+    return table;
+  }();
+  return kTable;
 }
 
-std::string study_json(const Study& study) {
-  return fmt::format(
-      "    {{\"id\": {}, \"title\": {}, \"source\": {}, \"claim\": {}, \"finding\": {}}}",
-      json_string(study.id), json_string(study.title), json_string(study.source),
-      json_string(study.claim), json_string(study.finding));
+struct Validation {
+  const ValidateRequest* request;
+  const std::vector<Finished>* finished;
+};
+
+const ResultTable<Validation>& validation_results() {
+  static const ResultTable<Validation> kTable = [] {
+    ResultTable<Validation> table;
+    table.list("studies", study_results(),
+               [](const Validation& all) { return all.request->chosen; }, {"that were asked for"});
+    table.list("cases", row_results(), [](const Validation& all) { return *all.finished; },
+               {"rows of the studies, on each network model"});
+    return table;
+  }();
+  return kTable;
 }
 
-std::string json_of(const ValidateRequest& request, const std::vector<Finished>& finished) {
-  std::string text = "{\n  \"studies\": [";
-  for (const ChosenStudy& chosen : request.chosen) {
-    text += (text.back() == '[' ? "\n" : ",\n") + study_json(chosen.study);
-  }
-  text += "\n  ],\n  \"cases\": [";
-  for (const Finished& row : finished) {
-    text += (text.back() == '[' ? "\n" : ",\n") + outcome_json(row);
-  }
-  return text + "\n  ]\n}\n";
+std::vector<CommandResult> validate_command_results() {
+  return {{"studies", &validation_results()}, {"--cases", &worked_cases_table()}};
 }
 
 // ---- running ----
@@ -322,7 +367,8 @@ ExitStatus run_validate_command(const std::vector<std::string>& arguments) {
     if (request.json != "-") outputs.print(report.text());
     if (!outputs.is_heard() && prints_only(request)) return outputs.end(ExitStatus::kDone);
   }
-  const std::string json = request.json.empty() ? "" : json_of(request, finished);
+  const std::string json =
+      request.json.empty() ? "" : validation_results().json({&request, &finished}) + '\n';
   outputs.write(request.json, json);
   outputs.commit();
   outputs.print(request.json == "-" ? json : summary_text(finished));
@@ -348,10 +394,11 @@ Usage:
   stepsim validate --list          the studies, with the books' statements
   stepsim validate --cases         the worked figures of the books, through stepsim formula
 
-Exit status 1 unless every row is as expected. docs/validation.md has the results.
+Exit status 1 unless every row is as expected.
 )",
     .options = validate_option_list,
     .run = run_validate_command,
+    .results = validate_command_results,
 };
 
 }  // namespace stepsim

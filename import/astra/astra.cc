@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "import/input_bytes.h"
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/field_text.h"
 #include "sim/base/suggestion.h"
 

@@ -13,7 +13,7 @@
 #include "import/chakra/wire.h"
 #include "import/input_bytes.h"
 #include "import/replay.h"
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/field_text.h"
 
 namespace stepsim {

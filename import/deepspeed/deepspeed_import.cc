@@ -26,6 +26,7 @@ class Deepspeed {
 
   void read() {
     check_choices("deepspeed", s_);
+    made_.leave_listed("deepspeed");
     model();
     ranks();
     if (ranks_ == 0) return;
@@ -267,8 +268,6 @@ class Deepspeed {
     if (s_.is_true("activation_checkpointing.cpu_checkpointing")) {
       made_.set("plan.offload_activations", true, "activation_checkpointing.cpu_checkpointing");
     }
-    made_.leave_if_true("activation_checkpointing.partition_activations",
-                        "tensor ranks hold what they keep whole");
     if (const auto again = s_.truth("gradient_checkpointing")) {
       if (*again) made_.set("plan.recompute", "full", "gradient_checkpointing");
       return;
@@ -290,8 +289,6 @@ class Deepspeed {
     const std::string kernel = s_.text("flash_attn").value_or("auto");
     if (kernel == "disabled") made_.set("software.fused_attention", false, "flash_attn");
     if (s_.text("attn_impl") == "eager") made_.set("software.fused_attention", false, "attn_impl");
-    made_.leave_if_true("sparse_gradients", "gradients of embeddings are dense");
-    made_.leave_if_true("compile.deepcompile", "nothing is compiled");
     if (s_.names("zenflow")) made_.leave("zenflow", "the optimizer waits for all gradients");
   }
 

@@ -6,6 +6,8 @@
 
 #include "import/exports/trainer_export.h"
 #include "import/trainer/trainer_experiment.h"
+#include "import/trainer/trainer_fields.h"
+#include "import/trainer/trainer_keys.h"
 #include "proto/catalog/trainer_names.h"
 #include "schedules/plan/plan_schedule.h"
 
@@ -31,7 +33,10 @@ std::string python_list(std::int64_t layers, const std::function<bool(std::int64
 class CoreSettings {
  public:
   CoreSettings(const Experiment& experiment, ExportedSettings& made)
-      : model_(experiment.model), plan_(experiment.plan), made_(made) {}
+      : model_(experiment.model),
+        plan_(experiment.plan),
+        values_(values_of(experiment)),
+        made_(made) {}
 
   void set() {
     sizes();
@@ -47,6 +52,7 @@ class CoreSettings {
     types();
     kernels();
     optimizer();
+    write("reasons");
   }
 
  private:
@@ -61,8 +67,7 @@ class CoreSettings {
 
   void sizes() {
     made_.set("num_layers", model_.layers);
-    made_.set("hidden_size", model_.hidden);
-    made_.set("num_attention_heads", model_.attention.heads);
+    write("sizes");
     if (has_dense_layer()) made_.set("ffn_hidden_size", model_.mlp.width);
   }
 
@@ -73,27 +78,20 @@ class CoreSettings {
     made_.set("tokenizer_type", "NullTokenizer");
     made_.set("vocab_size", model_.embedding.vocabulary - 1);
     made_.set("make_vocab_size_divisible_by", unit);
-    made_.explain("model.vocabulary", "Megatron pads it to a multiple of tp");
   }
 
   void attention() {
     const AttentionSpec& attention = model_.attention;
     if (model_.latent.kv_rank > 0) {
       made_.set("multi_latent_attention", true);
-      if (model_.latent.q_rank > 0) made_.set("q_lora_rank", model_.latent.q_rank);
-      made_.set("kv_lora_rank", model_.latent.kv_rank);
-      made_.set("qk_head_dim", model_.latent.nope_dim);
-      made_.set("qk_pos_emb_head_dim", model_.latent.rope_dim);
-      made_.set("v_head_dim", model_.latent.v_dim);
+      write("latent");
     } else {
       made_.set("group_query_attention", attention.kv_heads != attention.heads);
       if (attention.kv_heads != attention.heads) made_.set("num_query_groups", attention.kv_heads);
-      made_.set("kv_channels", attention.head_dim);
-      if (attention.qk_norm) made_.set("qk_layernorm", true);
+      write("heads");
     }
     windows();
-    if (attention.sinks) made_.set("softmax_type", "learnable");
-    if (attention.gate == AttentionGate::kValue) made_.set("attention_output_gate", true);
+    write("blocks");
     const double dropout = model_.dropout ? 0.1 : 0.0;
     made_.set("hidden_dropout", dropout);
     made_.set("attention_dropout", dropout);
@@ -118,34 +116,18 @@ class CoreSettings {
   void blocks() {
     made_.set("swiglu", model_.mlp.gated);
     made_.set("add_bias_linear", model_.mlp.bias && model_.attention.bias);
-    if (model_.attention.qkv_bias) made_.set("add_qkv_bias", true);
-    made_.explain("model.attention_bias", "--add-bias-linear is for attention and MLP together");
-    made_.explain("model.mlp_bias", "--add-bias-linear is for attention and MLP together");
-    made_.set("normalization", model_.norms.kind == NormKind::kRms ? "RMSNorm" : "LayerNorm");
-    made_.set("untie_embeddings_and_output_weights", !model_.embedding.tied);
-    if (model_.prediction.modules > 0) made_.set("mtp_num_layers", model_.prediction.modules);
-    for (const char* const field : {"model.mixer_pattern", "model.state.kind"}) {
-      made_.explain(field, "layers of this export have attention, to all tokens or to a window");
-    }
+    write("norm");
+    write("untied");
   }
 
   void experts() {
     const ExpertSpec& experts = model_.experts;
     if (!has_experts()) return;
-    made_.set("num_experts", experts.routed);
-    made_.set("moe_router_topk", experts.per_token);
-    made_.set("moe_ffn_hidden_size", experts.intermediate);
+    write("experts");
+    write("capacity");
     made_.set("moe_grouped_gemm", true);
     const auto has = [this](std::int64_t layer) { return is_of(layer, MlpKind::kExperts); };
     made_.set("moe_layer_freq", python_list(model_.layers, has));
-    if (experts.shared_intermediate > 0) {
-      made_.set("moe_shared_expert_intermediate_size", experts.shared_intermediate);
-    }
-    if (experts.shared_gate) made_.set("moe_shared_expert_gate", true);
-    if (experts.latent > 0) made_.set("moe_latent_size", experts.latent);
-    if (experts.capacity_factor > 0) {
-      made_.set("moe_expert_capacity_factor", experts.capacity_factor);
-    }
     const bool deep = plan_.experts.dispatch == Dispatch::kTwoLevel;
     made_.set("moe_token_dispatcher_type", deep ? "flex" : "alltoall");
     if (deep) made_.set("moe_enable_deepep", true);
@@ -153,44 +135,25 @@ class CoreSettings {
     if (plan_.pieces.overlap_shared_experts && experts.shared_intermediate > 0) {
       made_.set("moe_shared_expert_overlap", true);
     }
-    made_.explain("plan.node_limit", "Megatron limits groups of experts, which need not be nodes");
   }
 
   void axes() {
     const Ranks& mesh = plan_.mesh;
     std::int64_t processes = kMostProcesses;
-    while (plan_.ranks() % processes != 0) --processes;
-    made_.set("nnodes", plan_.ranks() / processes);
+    while (plan_.mesh.ranks() % processes != 0) --processes;
+    made_.set("nnodes", plan_.mesh.ranks() / processes);
     made_.set("nproc_per_node", processes);
-    made_.set("tensor_model_parallel_size", mesh.tp);
-    made_.set("pipeline_model_parallel_size", mesh.pp);
-    made_.set("context_parallel_size", mesh.cp);
+    write("axes");
     if (has_experts()) {
       made_.set("expert_model_parallel_size", mesh.ep);
       made_.set("expert_tensor_parallel_size", mesh.etp);
     }
-    constexpr std::array kOther = {PlanAxis::kTensor, PlanAxis::kContext, PlanAxis::kPipeline,
-                                   PlanAxis::kData};
-    if (mesh.order == kOther) made_.set("use_tp_pp_dp_mapping", true);
-    made_.explain("plan.order", "Megatron has tp-cp-dp-pp and tp-cp-pp-dp");
-    made_.explain("plan.map", "ranks lie on the chips in order");
     made_.set("sequence_parallel", mesh.tp > 1 && plan_.tensor.sequence_parallel);
-    if (mesh.cp > 1) made_.set("cp_comm_type", context_kind());
-  }
-
-  const char* context_kind() {
-    switch (plan_.tensor.cp_mode) {
-      case ContextMode::kUlysses:
-        return "a2a";
-      case ContextMode::kAllGather:
-        return "all_gather";
-      case ContextMode::kRing:
-        made_.refuse("plan.cp_mode", "is ring: Megatron's ring is zigzag_ring");
-        return "p2p";
-      case ContextMode::kZigzagRing:
-        break;
+    if (mesh.cp == 1) return;
+    write("context");
+    if (plan_.tensor.cp_mode == ContextMode::kRing) {
+      made_.refuse("plan.cp_mode", "is ring: Megatron's ring is zigzag_ring");
     }
-    return "p2p";
   }
 
   void batch() {
@@ -205,7 +168,7 @@ class CoreSettings {
     const bool is_known = pipeline.schedule == ScheduleName::kOneForwardOneBackward ||
                           pipeline.schedule == ScheduleName::kInterleaved;
     if (!is_known || pipeline.own_schedule || pipeline.optimal_schedule) {
-      return made_.refuse("plan.schedule", "is " + std::string(schedule_text(plan_)) +
+      return made_.refuse("plan.schedule", "is " + std::string(schedule_text(plan_.pipeline)) +
                                                ": Megatron has 1f1b and interleaved_1f1b");
     }
     const std::int64_t chunks = stages_of(plan_) / plan_.mesh.pp;
@@ -218,7 +181,6 @@ class CoreSettings {
     if (chunks > 1 && pipeline.microbatch_group) {
       made_.set("microbatch_group_size_per_vp_stage", *pipeline.microbatch_group);
     }
-    made_.explain("plan.overlap_pipeline", "Megatron waits for messages only between chunks");
   }
 
   // "Et*3|tt|t,m|L": E the embedding, t a layer, m a module of prediction, L the loss.
@@ -243,14 +205,11 @@ class CoreSettings {
       made_.set("data_parallel_sharding_strategy",
                 kStrategies[static_cast<std::size_t>(state.zero)]);
     }
-    if (state.zero > 0 && state.shard && *state.shard < plan_.replicas()) {
-      made_.set("num_distributed_optimizer_instances", plan_.replicas() / *state.shard);
+    if (state.zero > 0 && state.shard && *state.shard < plan_.mesh.replicas()) {
+      made_.set("num_distributed_optimizer_instances", plan_.mesh.replicas() / *state.shard);
     }
     made_.set("overlap_grad_reduce", plan_.overlap.gradients);
     made_.set("overlap_param_gather", plan_.overlap.parameters);
-    for (const char* const key : {"plan.overlap_gradients", "plan.overlap_parameters"}) {
-      made_.explain(key, "follows from how state is divided");
-    }
     if (plan_.messages.gradient_bucket_parameters && state.zero < 3) {
       made_.set("ddp_bucket_size", *plan_.messages.gradient_bucket_parameters);
     }
@@ -309,7 +268,7 @@ class CoreSettings {
       made_.refuse("plan.dtype", "is " + std::string(name_of(type)) +
                                      ": Megatron has bf16, fp16, fp32, fp8, mxfp8 and nvfp4");
     }
-    if (!fp32 && plan_.activations() == DataType::kFp32) {
+    if (!fp32 && plan_.precision.activations() == DataType::kFp32) {
       made_.set("fp32_residual_connection", true);
     }
     const bool is_wide = plan_.update.gradient_bytes == 4;
@@ -357,47 +316,21 @@ class CoreSettings {
     }
   }
 
+  void write(std::string_view group) { write_fields("megatron", group, values_, made_); }
+
   const ModelSpec& model_;
   const ParallelPlan& plan_;
+  ExperimentValues values_;
   ExportedSettings& made_;
 };
 
-// Keys of Megatron Bridge's ConfigContainer that are not in its group `model`.
-struct BridgeKey {
-  std::string_view core;
-  std::string_view bridge;
-};
-constexpr auto kBridgeKeys = std::to_array<BridgeKey>(
-    {{"micro_batch_size", "train.micro_batch_size"},
-     {"global_batch_size", "train.global_batch_size"},
-     {"nnodes", ""},
-     {"nproc_per_node", ""},
-     {"tokenizer_type", "tokenizer.tokenizer_type"},
-     {"num_experts", "model.num_moe_experts"},
-     {"use_distributed_optimizer", "ddp.use_distributed_optimizer"},
-     {"use_megatron_fsdp", "ddp.use_megatron_fsdp"},
-     {"data_parallel_sharding_strategy", "ddp.data_parallel_sharding_strategy"},
-     {"num_distributed_optimizer_instances", "ddp.num_distributed_optimizer_instances"},
-     {"overlap_grad_reduce", "ddp.overlap_grad_reduce"},
-     {"overlap_param_gather", "ddp.overlap_param_gather"},
-     {"ddp_bucket_size", "ddp.bucket_size"},
-     {"bf16", "mixed_precision.bf16"},
-     {"fp16", "mixed_precision.fp16"},
-     {"fp8", "mixed_precision.fp8"},
-     {"fp8_recipe", "mixed_precision.fp8_recipe"},
-     {"fp8_param_gather", "mixed_precision.fp8_param_gather"},
-     {"fp4", "mixed_precision.fp4"},
-     {"accumulate_allreduce_grads_in_fp32", "mixed_precision.grad_reduce_in_fp32"},
-     {"optimizer", "optimizer.optimizer"},
-     {"clip_grad", "optimizer.clip_grad"},
-     {"use_precision_aware_optimizer", "optimizer.use_precision_aware_optimizer"},
-     {"exp_avg_dtype", "optimizer.exp_avg_dtype"},
-     {"exp_avg_sq_dtype", "optimizer.exp_avg_sq_dtype"},
-     {"optimizer_cpu_offload", "optimizer.optimizer_cpu_offload"}});
-
+// The first name that the importer's table has for a key; those of the launcher have none.
 std::string bridge_key(const std::string& core) {
-  const auto* const other = std::ranges::find(kBridgeKeys, core, &BridgeKey::core);
-  return other == kBridgeKeys.end() ? "model." + core : std::string(other->bridge);
+  if (core == "nnodes" || core == "nproc_per_node") return "";
+  for (const TrainerKey& key : keys_of_trainer("nemo").keys) {
+    if (key.becomes == core) return key.name;
+  }
+  return "model." + core;
 }
 
 }  // namespace

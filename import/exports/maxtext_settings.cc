@@ -5,6 +5,7 @@
 
 #include "import/exports/trainer_export.h"
 #include "import/maxtext/maxtext_import.h"
+#include "import/trainer/trainer_fields.h"
 #include "schedules/plan/plan_schedule.h"
 
 namespace stepsim {
@@ -15,6 +16,7 @@ class MaxtextSettings {
   MaxtextSettings(const Experiment& experiment, ExportedSettings& made)
       : model_(experiment.model),
         plan_(experiment.plan),
+        values_(values_of(experiment)),
         // Links that take units of the chip are those of GPUs; TPUs drive theirs by DMA.
         is_gpu_(experiment.cluster.chip.communication.units > 0),
         made_(made) {}
@@ -30,6 +32,7 @@ class MaxtextSettings {
     recompute();
     types();
     rest();
+    write("reasons");
   }
 
  private:
@@ -50,44 +53,30 @@ class MaxtextSettings {
     made_.set("model_name", "default");
     made_.set("decoder_block", block());
     made_.set("global_parameter_scale", 1);
-    made_.set("base_num_decoder_layers", model_.layers);
-    made_.set("base_emb_dim", model_.hidden);
-    made_.set("base_mlp_dim", model_.mlp.width);
-    made_.set("vocab_size", model_.embedding.vocabulary);
+    write("sizes");
     made_.set("mlp_activations",
               model_.mlp.gated ? Json::array({"silu", "linear"}) : Json::array({"gelu"}));
-    made_.set("logits_via_embedding", model_.embedding.tied);
-    if (model_.embedding.learned_positions > 0) {
-      made_.set("trainable_position_size", model_.embedding.learned_positions);
-    }
-    if (model_.prediction.modules > 0) made_.set("mtp_num_layers", model_.prediction.modules);
+    write("tied");
+    write("blocks");
+    write("prediction");
   }
 
   void attention() {
-    const AttentionSpec& attention = model_.attention;
-    made_.set("base_num_query_heads", attention.heads);
     if (is_latent()) {
       made_.set("attention_type", "mla");
-      made_.set("q_lora_rank", model_.latent.q_rank);
-      made_.set("kv_lora_rank", model_.latent.kv_rank);
-      made_.set("qk_nope_head_dim", model_.latent.nope_dim);
-      made_.set("qk_rope_head_dim", model_.latent.rope_dim);
-      made_.set("v_head_dim", model_.latent.v_dim);
+      write("latent");
     } else {
-      made_.set("base_num_kv_heads", attention.kv_heads);
-      made_.set("head_dim", attention.head_dim);
+      write("kv_heads");
+      write("heads");
     }
-    if (attention.qk_norm) made_.set("use_qk_norm", true);
-    for (const char* const field : {"model.window", "model.mixer_pattern"}) {
-      made_.explain(field, "layers of this export look at all tokens");
-    }
+    if (model_.attention.qk_norm) made_.set("use_qk_norm", true);
   }
 
   void experts() {
     const ExpertSpec& experts = model_.experts;
     if (!has_experts()) return;
-    made_.set("num_experts", experts.routed);
-    made_.set("num_experts_per_tok", experts.per_token);
+    write("experts");
+    write("capacity");
     made_.set("base_moe_mlp_dim", experts.intermediate);
     if (experts.shared_intermediate % experts.intermediate != 0) {
       made_.refuse("model.experts.shared_intermediate",
@@ -96,9 +85,6 @@ class MaxtextSettings {
     if (experts.shared_intermediate > 0) {
       made_.set("shared_experts", experts.shared_intermediate / experts.intermediate);
     }
-    made_.set("first_num_dense_layers", experts.first_dense);
-    if (experts.every > 1) made_.set("interleave_moe_layer_step", experts.every);
-    if (experts.capacity_factor > 0) made_.set("capacity_factor", experts.capacity_factor);
   }
 
   void axis(const char* name, std::int64_t size) {
@@ -132,38 +118,18 @@ class MaxtextSettings {
     axis("tensor", divides ? 1 : mesh.tp);
     axis("tensor_sequence", divides ? mesh.tp : 1);
     if (plan_.state.zero == 1) made_.set("shard_optimizer_over_data", true);
-    if (mesh.cp > 1) made_.set("context_parallel_strategy", context_kind());
-    made_.explain("plan.sequence_parallel", "MaxText's experts have it always");
-    made_.explain("plan.order", "XLA lays the mesh over the chips");
-    made_.explain("plan.map", "XLA lays the mesh over the chips");
-    made_.explain("plan.dispatch", "tokens travel in all-to-alls");
-    for (const char* const key : {"plan.overlap_gradients", "plan.overlap_parameters",
-                                  "plan.prefetch", "plan.reshard_after_forward"}) {
-      made_.explain(key, "XLA's scheduler decides");
+    if (mesh.cp > 1) write("context");
+    if (mesh.cp > 1 && plan_.tensor.cp_mode == ContextMode::kRing) {
+      made_.refuse("plan.cp_mode", "is ring: MaxText's ring is zigzag_ring");
     }
-  }
-
-  const char* context_kind() {
-    switch (plan_.tensor.cp_mode) {
-      case ContextMode::kZigzagRing:
-        return "ring";
-      case ContextMode::kUlysses:
-        return "ulysses";
-      case ContextMode::kRing:
-        made_.refuse("plan.cp_mode", "is ring: MaxText's ring is zigzag_ring");
-        return "ring";
-      case ContextMode::kAllGather:
-        break;
-    }
-    return "all_gather";
   }
 
   // Micro-batches are turns of the pipeline, or steps whose gradients are added up.
   void batch() {
     const BatchShape& batch = plan_.batch;
     const std::int64_t steps = plan_.mesh.pp > 1 ? 1 : plan_.microbatches();
-    made_.set("per_device_batch_size",
-              static_cast<double>(batch.global_batch / steps) / static_cast<double>(plan_.ranks()));
+    made_.set("per_device_batch_size", static_cast<double>(batch.global_batch / steps) /
+                                           static_cast<double>(plan_.mesh.ranks()));
     made_.set("gradient_accumulation_steps", steps);
     made_.set("max_target_length", batch.sequence);
   }
@@ -174,7 +140,7 @@ class MaxtextSettings {
     const bool is_known = pipeline.schedule == ScheduleName::kGPipe ||
                           pipeline.schedule == ScheduleName::kBreadthFirst;
     if (!is_known || pipeline.own_schedule || pipeline.optimal_schedule) {
-      return made_.refuse("plan.schedule", "is " + std::string(schedule_text(plan_)) +
+      return made_.refuse("plan.schedule", "is " + std::string(schedule_text(plan_.pipeline)) +
                                                ": MaxText's pipeline is gpipe, and with repeats "
                                                "breadth_first");
     }
@@ -206,7 +172,6 @@ class MaxtextSettings {
     }
     if (plan_.offload.activations) {
       made_.set("decoder_layer_input", "offload");
-      made_.explain("plan.offload_layers", "MaxText's policy is that of all blocks");
     }
   }
 
@@ -246,8 +211,11 @@ class MaxtextSettings {
     made_.set("dataset_type", "synthetic");
   }
 
+  void write(std::string_view group) { write_fields("maxtext", group, values_, made_); }
+
   const ModelSpec& model_;
   const ParallelPlan& plan_;
+  ExperimentValues values_;
   bool is_gpu_;
   ExportedSettings& made_;
 };

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 #include "schedules/plan/plan_schedule.h"
-#include "workload/model_fields.h"
+#include "workload/model/model_fields.h"
 
 namespace stepsim {
 namespace {
@@ -39,7 +39,7 @@ ParallelPlan with_acting_keys(ParallelPlan plan, const ModelSpec& model) {
   if (plan.mesh.tp == 1) plan.tensor.sequence_parallel = usual.tensor.sequence_parallel;
   if (plan.mesh.cp == 1) plan.tensor.cp_mode = usual.tensor.cp_mode;
   if (plan.mesh.ep == 1) plan.experts = usual.experts;
-  if (plan.replicas() == 1) {
+  if (plan.mesh.replicas() == 1) {
     plan.state = usual.state;
     plan.overlap.gradients = usual.overlap.gradients;
     plan.overlap.parameters = usual.overlap.parameters;
@@ -64,8 +64,8 @@ ParallelPlan with_acting_keys(ParallelPlan plan, const ModelSpec& model) {
   std::ranges::sort(plan.recomputing.keep);
   if (plan.precision.weight_type == plan.weights()) plan.precision.weight_type = plan.weights();
   plan.precision.weight_type = plan.weights();
-  plan.precision.activation_type = plan.activations();
-  plan.precision.communication_type = plan.communicated();
+  plan.precision.activation_type = plan.precision.activations();
+  plan.precision.communication_type = plan.precision.communicated();
   return plan;
 }
 

@@ -4,6 +4,7 @@
 
 #include "import/exports/trainer_export.h"
 #include "import/torchtitan/torchtitan_import.h"
+#include "import/trainer/trainer_fields.h"
 #include "proto/catalog/trainer_names.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/base/field_text.h"
@@ -14,7 +15,10 @@ namespace {
 class TorchtitanSettings {
  public:
   TorchtitanSettings(const Experiment& experiment, ExportedSettings& made)
-      : model_(experiment.model), plan_(experiment.plan), made_(made) {}
+      : model_(experiment.model),
+        plan_(experiment.plan),
+        values_(values_of(experiment)),
+        made_(made) {}
 
   void set() {
     model();
@@ -24,6 +28,7 @@ class TorchtitanSettings {
     recompute();
     types();
     kernels();
+    write("reasons");
   }
 
  private:
@@ -66,29 +71,20 @@ class TorchtitanSettings {
 
   void axes() {
     const Ranks& mesh = plan_.mesh;
-    made_.set("parallelism.tensor_parallel_degree", mesh.tp);
-    made_.set("parallelism.pipeline_parallel_degree", mesh.pp);
-    made_.set("parallelism.context_parallel_degree", mesh.cp);
-    if (has_experts()) {
-      made_.set("parallelism.expert_parallel_degree", mesh.ep);
-      made_.set("parallelism.expert_tensor_parallel_degree", mesh.etp);
-    }
+    write("axes");
+    if (has_experts()) write("expert_axes");
     sharding();
     if (mesh.tp > 1 && !plan_.tensor.sequence_parallel) {
       made_.set("parallelism.enable_sequence_parallel", false);
     }
     if (mesh.cp > 1) rotation();
-    made_.explain("plan.order",
-                  "torchtitan numbers tensor ranks first, then context, data, stages");
-    made_.explain("plan.dispatch", "tokens travel in all-to-alls");
-    made_.explain("plan.prefetch", "FSDP gathers one layer ahead");
   }
 
   void sharding() {
     const Sharding& state = plan_.state;
     const std::int64_t divided = state.zero == 0 ? 1 : plan_.sharded_over();
     const bool is_fsdp = state.zero == 3 || (state.zero == 0 && plan_.mesh.cp == 1);
-    if (!is_fsdp && plan_.replicas() > 1) {
+    if (!is_fsdp && plan_.mesh.replicas() > 1) {
       return made_.refuse("plan.zero", "is " + std::to_string(state.zero) +
                                            ": torchtitan has FSDP, zero=3, and without context "
                                            "ranks copies, zero=0");
@@ -109,8 +105,7 @@ class TorchtitanSettings {
       return made_.refuse("plan.cp_mode", "is " + std::string(name_of(mode)) +
                                               ": torchtitan has zigzag_ring and all_gather");
     }
-    made_.set("parallelism.context_parallel_rotate_method",
-              mode == ContextMode::kZigzagRing ? "alltoall" : "allgather");
+    write("context");
   }
 
   void batch() {
@@ -127,13 +122,16 @@ class TorchtitanSettings {
 
   void pipeline() {
     const PipelinePlan& pipeline = plan_.pipeline;
-    const std::string name = torchtitan_schedule(schedule_text(plan_));
-    if (name.empty() || pipeline.own_schedule || pipeline.optimal_schedule) {
-      return made_.refuse("plan.schedule", "is " + std::string(schedule_text(plan_)) +
-                                               ": torchtitan has " +
-                                               comma_separated(torchtitan_schedules()));
+    const std::string name(schedule_text(plan_.pipeline));
+    std::vector<std::string> known;
+    for (const auto& [titan, here] : fields_of_trainer("torchtitan", "schedule")[0].values) {
+      if (std::ranges::find(known, here) == known.end()) known.push_back(here);
     }
-    made_.set("parallelism.pipeline_parallel_schedule", name);
+    if (std::ranges::find(known, name) == known.end()) {
+      return made_.refuse("plan.schedule",
+                          "is " + name + ": torchtitan has " + comma_separated(known));
+    }
+    write("schedule");
     const std::int64_t stages = stages_of(plan_);
     std::vector<std::int64_t> layers = pipeline.layout;
     if (layers.empty()) layers.assign(static_cast<std::size_t>(stages), model_.layers / stages);
@@ -185,7 +183,6 @@ class TorchtitanSettings {
     made_.set("activation_checkpoint.mode", "selective");
     made_.set("activation_checkpoint.selective_ac_option",
               std::to_string(std::max<std::int64_t>(2, of_stage / layers)));
-    made_.explain("plan.recompute_layers", "torchtitan takes every n-th layer");
   }
 
   void types() {
@@ -218,8 +215,11 @@ class TorchtitanSettings {
     made_.set("optimizer.name", "AdamW");
   }
 
+  void write(std::string_view group) { write_fields("torchtitan", group, values_, made_); }
+
   const ModelSpec& model_;
   const ParallelPlan& plan_;
+  ExperimentValues values_;
   ExportedSettings& made_;
 };
 

@@ -50,7 +50,7 @@ Experiment read_again(const TrainerExporter& exporter, const std::string& text,
                       const Experiment& experiment, const ExperimentRecord& record) {
   ImportRequest request = {.files = {"exported"}};
   request.text = text;
-  request.ranks = static_cast<std::uint32_t>(experiment.plan.ranks());
+  request.ranks = static_cast<std::uint32_t>(experiment.plan.mesh.ranks());
   request.cluster_record = record.fields;
   const Imported read = find_importer(exporter.kind)->read(request);
   return load_experiment({.experiment = "exported", .text = read.text});
@@ -113,7 +113,7 @@ TrainerExport export_settings(const TrainerExporter& exporter, const Experiment&
   result.text = fmt::format(
       "# Settings of {} for {} ranks, written by stepsim. Data, tokenizer and learning rate are\n"
       "# stand-ins. stepsim import {} --ranks {} reads the plan back.\n{}{}",
-      exporter.software, experiment.plan.ranks(), exporter.kind, experiment.plan.ranks(),
+      exporter.software, experiment.plan.mesh.ranks(), exporter.kind, experiment.plan.mesh.ranks(),
       notes_as_comments(result.notes), body);
   return result;
 }

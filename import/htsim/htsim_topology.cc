@@ -9,6 +9,7 @@
 #include "import/cluster_file.h"
 #include "import/input_bytes.h"
 #include "sim/base/field_text.h"
+#include "sim/base/small_letters.h"
 
 namespace stepsim {
 namespace {
@@ -74,8 +75,7 @@ class HtsimReader {
 
   void read_line(const std::vector<std::string_view>& words) {
     if (words.empty() || words[0].front() == '#') return;
-    std::string key(words[0]);
-    for (char& c : key) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const std::string key = in_small_letters(words[0]);
     if (words.size() < 2) return refuse(shortened(key) + " must have a number behind it");
     const auto value = [&](std::int64_t low, std::int64_t high) {
       return number_between(words[1], low, high, place_, shortened(key), problems_);

@@ -14,6 +14,7 @@
 #include "import/settings/shell_script.h"
 #include "import/trainer/cluster_choice.h"
 #include "import/trainer/trainer_experiment.h"
+#include "import/trainer/trainer_fields.h"
 #include "import/trainer/trainer_keys.h"
 #include "proto/catalog/trainer_names.h"
 #include "proto/load_experiment.h"
@@ -24,40 +25,7 @@ namespace stepsim {
 namespace {
 
 constexpr std::int64_t kMostCount = 1 << 24;
-
-// Defaults of base.yml that matter.
-constexpr auto kBaseDefaults = std::to_array<std::pair<std::string_view, std::string_view>>(
-    {{"model_name", "default"},
-     {"global_parameter_scale", "1"},
-     {"base_emb_dim", "2048"},
-     {"base_num_query_heads", "16"},
-     {"base_num_kv_heads", "16"},
-     {"base_mlp_dim", "7168"},
-     {"base_num_decoder_layers", "16"},
-     {"head_dim", "128"},
-     {"vocab_size", "32000"},
-     {"per_device_batch_size", "12"},
-     {"max_target_length", "2048"},
-     {"remat_policy", "full"},
-     {"dtype", "bfloat16"},
-     {"weight_dtype", "float32"},
-     {"hardware", "tpu"},
-     {"opt_type", "adamw"},
-     {"gradient_clipping_threshold", "1.0"},
-     {"gradient_accumulation_steps", "1"},
-     {"ici_fsdp_parallelism", "-1"},
-     {"dcn_data_parallelism", "-1"},
-     {"num_pipeline_microbatches", "-1"},
-     {"num_pipeline_repeats", "-1"},
-     {"num_layers_per_pipeline_stage", "1"},
-     {"context_parallel_strategy", "all_gather"},
-     {"attention", "autoselected"},
-     {"num_experts", "1"},
-     {"num_experts_per_tok", "1"},
-     {"capacity_factor", "-1.0"},
-     {"enable_dropout", "true"},
-     {"dropout_rate", "0.0"},
-     {"logits_via_embedding", "false"}});
+constexpr std::string_view kOfBase = "default of maxtext";  // base.yml
 
 // Axes of the mesh, and what they divide.
 enum class MeshUse : std::uint8_t {
@@ -87,57 +55,18 @@ constexpr std::array kMeshAxes = {MeshAxis{"diloco", MeshUse::kDataUse},
                                   MeshAxis{"pipeline", MeshUse::kStageUse},
                                   MeshAxis{"expert", MeshUse::kExpertUse}};
 
-// Tensors of remat_policy custom.
-constexpr auto kTensors =
-    std::to_array<std::pair<std::string_view, std::string_view>>({{"query_proj", "qkv"},
-                                                                  {"key_proj", "qkv"},
-                                                                  {"value_proj", "qkv"},
-                                                                  {"qkv_proj", "qkv"},
-                                                                  {"kv_proj", "qkv"},
-                                                                  {"context", "attention"},
-                                                                  {"out_proj", "out"},
-                                                                  {"attention_out", "out"},
-                                                                  {"mlpwi", "up"},
-                                                                  {"mlpwi_0", "up"},
-                                                                  {"mlpwi_1", "up"},
-                                                                  {"moe_mlpwi_0", "up"},
-                                                                  {"moe_mlpwi_1", "up"},
-                                                                  {"mlpwo", "down"},
-                                                                  {"moe_mlpwo", "down"},
-                                                                  {"query_wa_proj", ""},
-                                                                  {"kv_wa_proj", ""}});
+// Tensors of remat_policy custom, and the result of plan.recompute_keep that each is a part of.
+const std::vector<TrainerKey>& remat_tensors() {
+  return keys_of_trainer("maxtext tensors").keys;
+}
 
 bool maxtext_changes_no_time(const Setting& setting) {
-  constexpr std::string_view kBeginnings =
-      "run_name load_ save_ enable_checkpoint async_check checkpoint max_num_check "
-      "enable_contin enable_single force_unroll enable_orbax source_check colocated "
-      "enable_auto reuse_example metrics_ gcs_ enable_wandb wandb base_output base_config "
-      "steps log_ learning lr_ wsd_ warmup cosine adam muon_ tokenizer tokenize_ dataset eval "
-      "hf_ grain_ train_ hide_ profile upload_ skip_ dump_ enable_data data_shuffle "
-      "init_weights jax_ prompt prefill autoregressive_ max_prefill managed enable_goodput "
-      "monitor goodput enable_path step_dev enable_gcp report_ heartbeat enable_tens "
-      "use_vertex vertex max_check inference decode_ rope_ normalization_layer max_pos "
-      "original_max beta_ mscale use_iota logits_dot cast_logits sa_ local_sa use_splash "
-      "normalize_embedding mesh_axes logical_axis data_shard scan_ param_scan max_segments "
-      "packing stack_ xla compile_xla xprof dense_init load_balance float32_ megablox "
-      "sparse_matmul wi_tile wo_tile add_bos add_eos override final_logits attn_logits global_rope "
-      "local_rope use_mrope mrope_ ";
-  constexpr std::string_view kKeys =
-      "decoder_block enable_dropout dropout_rate vocab_size attention_type max_corpus_chars "
-      "enable_emergency_checkpoint use_untrainable_positional_embedding "
-      "trainable_position_size fused_qkv fused_mlp matmul_precision "
-      "record_internal_nn_metrics shardy allow_split_physical_axes num_slices norm_topk_prob "
-      "routed_scaling_factor routed_score_func routed_bias routed_bias_update_rate "
-      "temperature_tuning nope_layer_interval inhomogeneous_layer_cycle_interval "
-      "interleave_moe_layer_step mtp_loss_scaling_factor n_routing_groups topk_routing_group "
-      "use_random_routing image_size_for_vit vision_encoder_block model_call_mode "
-      "return_log_prob internal_compile partial_rotary_factor mlp_activations_limit shard_mode ";
   const std::string value = in_small_letters(setting.shown());
   const bool is_off = value == "false" || value == "0" || value == "0.0" || value == "-1" ||
                       value == "[]" || value == "-1.0" || is_blank_value(setting.value);
-  if (is_off || setting.place == "base.yml of MaxText") return true;
-  return setting.key.ends_with("_for_vit") || setting.key.ends_with("_placeholder") ||
-         is_one_of(setting.key, kKeys) || begins_with_one_of(setting.key, kBeginnings);
+  return is_off || setting.place == kOfBase || setting.key.ends_with("_for_vit") ||
+         setting.key.ends_with("_placeholder") ||
+         changes_no_time(keys_of_trainer("maxtext"), setting);
 }
 
 class Maxtext {
@@ -146,6 +75,7 @@ class Maxtext {
 
   void read() {
     check_choices("maxtext", s_);
+    made_.leave_listed("maxtext");
     is_gpu_ = in_small_letters(s_.text("hardware").value_or("tpu")).starts_with("gpu");
     model();
     mesh();
@@ -196,39 +126,31 @@ class Maxtext {
   // Whether a file, and not base.yml, gives the key.
   bool gives(std::string_view key) const {
     const Setting* const setting = s_.find(key);
-    return setting != nullptr && setting->place != "base.yml of MaxText" &&
+    return setting != nullptr && setting->place != kOfBase &&
            !setting->place.starts_with("base.yml:");
   }
 
   // What the settings change of a model of the catalog. base.yml's sizes are of its own model.
   void changes() {
-    for (const auto& [key, field] : kSizes) {
-      const auto value = s_.integer(key);
-      if (!value || !gives(key)) continue;
-      if (field == "model.intermediate" && s_.is_true("use_double_wide_mlp")) continue;
-      if (field == "model.layers") {
+    for (const TrainerField& size : fields_of_trainer("maxtext", "sizes")) {
+      const auto value = s_.integer(size.key);
+      if (!value || !gives(size.key)) continue;
+      if (size.path == "model.intermediate" && s_.is_true("use_double_wide_mlp")) continue;
+      if (size.path == "model.layers") {
         // Gemma 2 counts pairs of layers.
         if (in_small_letters(s_.text("decoder_block").value_or("")) == "gemma2") continue;
         layers_ = *value;
       }
-      made_.set(field, *value, key);
+      made_.set(size.path, *value, size.key);
     }
     if (const auto modules = s_.integer("mtp_num_layers"); modules && gives("mtp_num_layers")) {
       made_.set("model.prediction_modules", *modules, "mtp_num_layers");
     }
-    capacity();
+    read_fields("maxtext", "capacity", made_);
     // The rest of what a model's YAML says is what the catalog has of the same model.
-    constexpr std::string_view kOfTheModel =
-        "num_experts num_experts_per_tok base_moe_mlp_dim first_num_dense_layers shared_experts "
-        "q_lora_rank kv_lora_rank qk_nope_head_dim qk_rope_head_dim v_head_dim head_dim "
-        "attention_bias mlp_bias use_qk_norm use_post_attn_norm use_post_ffw_norm attention_sink "
-        "sliding_window_size chunk_attn_window_size mlp_activations mlp_activations_limit "
-        "logits_via_embedding decoder_block attention_type num_kv_shared_layers global_head_dim "
-        "global_num_kv_heads hidden_size_per_layer_input vocab_size_per_layer_input "
-        "use_double_wide_mlp share_kv_projections use_indexer indexer_n_heads indexer_head_dim "
-        "indexer_topk partial_rotary_factor gdn_conv_kernel_dim gdn_key_head_dim "
-        "gdn_value_head_dim gdn_num_key_heads gdn_num_value_heads gdn_chunk_size";
-    for (const std::string_view key : words_of(kOfTheModel)) s_.use(key);
+    for (const Setting* const setting : s_.all()) {
+      if (changes_no_time(keys_of_trainer("maxtext model"), *setting)) s_.use(setting->key);
+    }
     if (s_.is_true("override_model_config")) {
       made_.leave("override_model_config",
                   "sizes of experts and heads are those of the catalog: "
@@ -262,12 +184,10 @@ class Maxtext {
     const auto activations = s_.words("mlp_activations");
     const bool gated = !activations || activations->size() > 1;
     made_.set("model.gated_mlp", gated, "mlp_activations");
-    made_.set("model.tied_embeddings", s_.is_true("logits_via_embedding"), "logits_via_embedding");
+    read_fields("maxtext", "tied", made_);
     made_.set("model.norm", "rms", "decoder_block");
     const std::string of_block = block();
-    if (const auto positions = s_.integer("trainable_position_size"); positions && *positions > 0) {
-      made_.set("model.learned_positions", *positions, "trainable_position_size");
-    }
+    read_fields("maxtext", "blocks", made_);
     const bool norms = s_.is_true("use_qk_norm");
     if (norms && of_block.find("qk_norm") == std::string::npos) {
       made_.set("model.qk_norm", true, "use_qk_norm");
@@ -275,28 +195,18 @@ class Maxtext {
     const bool after_attention = s_.is_true("use_post_attn_norm");
     if (s_.is_true("use_post_ffw_norm") || after_attention)
       made_.set("model.post_norms", true, "use_post_ffw_norm");
-    if (s_.is_true("attention_bias")) made_.set("model.attention_bias", true, "attention_bias");
-    if (s_.is_true("mlp_bias")) made_.set("model.mlp_bias", true, "mlp_bias");
-    if (s_.is_true("attention_sink")) made_.set("model.attention_sinks", true, "attention_sink");
     if (in_small_letters(s_.text("attention_type").value_or("")) == "mla") {
-      made_.set("model.latent.q_rank", s_.integer_or("q_lora_rank", 0), "q_lora_rank");
-      made_.set("model.latent.kv_rank", s_.integer_or("kv_lora_rank", 512), "kv_lora_rank");
-      made_.set("model.latent.nope_dim", s_.integer_or("qk_nope_head_dim", 128),
-                "qk_nope_head_dim");
-      made_.set("model.latent.rope_dim", s_.integer_or("qk_rope_head_dim", 64), "qk_rope_head_dim");
-      made_.set("model.latent.v_dim", s_.integer_or("v_head_dim", 128), "v_head_dim");
+      read_fields("maxtext", "latent", made_);
       s_.use("base_num_kv_heads");  // latent attention has none
     } else {
       sized("base_num_kv_heads", scales->heads, "model.kv_heads");
-      made_.set("model.head_dim", s_.integer_or("head_dim", 128), "head_dim");
+      read_fields("maxtext", "heads", made_);
     }
     experts_of_shape(width);
     if (s_.integer_or("shared_experts", 0) == 0 && made_.draft().has("model.experts.shared_gate")) {
       made_.set("model.experts.shared_gate", false);
     }
-    if (const auto modules = s_.integer("mtp_num_layers"); modules && *modules > 0) {
-      made_.set("model.prediction_modules", *modules, "mtp_num_layers");
-    }
+    read_fields("maxtext", "prediction", made_);
     window();
     if (s_.is_true("use_indexer")) indexer();
     if (of_block.find("gated_delta") != std::string::npos) gated_delta();
@@ -341,9 +251,7 @@ class Maxtext {
 
   void indexer() {
     made_.set("model.mixer_pattern", "I", "use_indexer");
-    made_.set_integer("model.indexer.heads", "indexer_n_heads");
-    made_.set_integer("model.indexer.head_dim", "indexer_head_dim");
-    made_.set_integer("model.indexer.top_k", "indexer_topk");
+    read_fields("maxtext", "indexer", made_);
   }
 
   // One layer of each cycle attends.
@@ -355,11 +263,7 @@ class Maxtext {
     }
     made_.set("model.mixer_pattern", std::string(static_cast<std::size_t>(cycle - 1), 'S') + "G",
               "inhomogeneous_layer_cycle_interval");
-    made_.set_integer("model.state.heads", "gdn_num_value_heads");
-    made_.set_integer("model.state.groups", "gdn_num_key_heads");
-    made_.set_integer("model.state.key_dim", "gdn_key_head_dim");
-    made_.set_integer("model.state.value_dim", "gdn_value_head_dim");
-    made_.set_integer("model.state.convolution", "gdn_conv_kernel_dim");
+    read_fields("maxtext", "gated_delta", made_);
     s_.use("gdn_chunk_size");
   }
 
@@ -369,25 +273,12 @@ class Maxtext {
     has_experts_ = true;
     const std::int64_t of_expert = s_.integer_or("base_moe_mlp_dim", -1);
     const std::int64_t each = of_expert > 0 ? of_expert : width;
-    made_.set("model.experts.routed", routed, "num_experts");
-    made_.set("model.experts.per_token", s_.integer_or("num_experts_per_tok", 1),
-              "num_experts_per_tok");
+    read_fields("maxtext", "experts", made_);
+    read_fields("maxtext", "capacity", made_);
     made_.set("model.experts.intermediate", each, "base_moe_mlp_dim");
     const std::int64_t shared = s_.integer_or("shared_experts", 0);
     if (shared > 0 && shared <= kMostCount && each <= kMostCount) {
       made_.set("model.experts.shared_intermediate", shared * each, "shared_experts");
-    }
-    made_.set_integer("model.experts.first_dense", "first_num_dense_layers");
-    if (const auto every = s_.integer("interleave_moe_layer_step"); every && *every > 1) {
-      made_.set("model.experts.every", *every, "interleave_moe_layer_step");
-    }
-    capacity();
-  }
-
-  void capacity() {
-    const auto factor = s_.number("capacity_factor");
-    if (factor && *factor > 0) {
-      made_.set("model.experts.capacity_factor", write_double(*factor), "capacity_factor");
     }
   }
 
@@ -514,17 +405,8 @@ class Maxtext {
     } else if (!is_gpu_) {
       made_.set("software.overlap_tensor", false);  // of the software, for tensor ranks
     }
-    if (cp_ > 1) {
-      const std::string kind =
-          in_small_letters(s_.text("context_parallel_strategy").value_or("all_gather"));
-      made_.set("plan.cp_mode",
-                kind == "ring"      ? "zigzag_ring"
-                : kind == "ulysses" ? "ulysses"
-                                    : "all_gather",
-                "context_parallel_strategy");
-    }
+    if (cp_ > 1) read_fields("maxtext", "context", made_);
     s_.use("context_parallel_strategy");
-    made_.leave_if_true("shard_exp_on_fsdp", "experts are divided over ep");
   }
 
   // ---- the plan ----
@@ -560,7 +442,6 @@ class Maxtext {
       micro /= pieces;
     }
     made_.set("plan.microbatch", micro, "per_device_batch_size");
-    made_.leave_if_true("enable_rampup_batch_size", "the batch is that behind the ramp");
   }
 
   // Its pipeline runs all forwards, then all backwards, in repeats that go round.
@@ -573,8 +454,6 @@ class Maxtext {
     repeats = std::max<std::int64_t>(1, repeats);
     made_.set("plan.schedule", repeats > 1 ? "breadth_first" : "gpipe", "ici_pipeline_parallelism");
     if (repeats > 1) made_.set("plan.chunks", repeats, "num_pipeline_repeats");
-    made_.leave_if_true("pipeline_delay_activation_forwarding", "stages do not wait one more turn");
-    made_.leave_if_true("pipeline_fsdp_ag_once", "plan.reshard_after_forward=false says it");
   }
 
   void sharding() {
@@ -622,14 +501,14 @@ class Maxtext {
   }
 
   void uses_tensors() {
-    for (const auto& [name, result] : kTensors) s_.use(name);
+    for (const TrainerKey& tensor : remat_tensors()) s_.use(tensor.name);
     s_.use("decoder_layer_input");
   }
 
   void custom() {
     std::string kept;
     bool offloads = false;
-    for (const auto& [name, result] : kTensors) {
+    for (const auto& [name, result, values] : remat_tensors()) {
       const std::string where = in_small_letters(s_.text(name).value_or("remat"));
       const std::vector<std::string> places = {"remat", "none", "device", "offload"};
       if (std::ranges::find(places, where) == places.end()) {
@@ -692,11 +571,6 @@ class Maxtext {
     if (s_.is_true("optimizer_memory_host_offload")) {
       made_.set("plan.offload_optimizer", true, "optimizer_memory_host_offload");
     }
-    made_.leave_if_true("use_batch_split_schedule", "batches are not split");
-    made_.leave_if_true("use_ring_of_experts", "tokens travel in all-to-alls");
-    made_.leave_unless("num_vocab_tiling", "1", "the loss is computed at once");
-    made_.leave_unless("te_comm_gemm_overlap", "disabled", "software.tensor_chunks says it");
-    made_.leave_if_true("optimize_mesh_for_tpu_v6e", "the mesh is laid over the chips in order");
   }
 
   void place() {
@@ -713,14 +587,6 @@ class Maxtext {
     }
     made_.place(TrainerHardware::kTpu, ranks_, hint, why);
   }
-
-  static constexpr auto kSizes = std::to_array<std::pair<std::string_view, std::string_view>>(
-      {{"base_num_decoder_layers", "model.layers"},
-       {"base_emb_dim", "model.hidden"},
-       {"base_num_query_heads", "model.heads"},
-       {"base_num_kv_heads", "model.kv_heads"},
-       {"base_mlp_dim", "model.intermediate"},
-       {"vocab_size", "model.vocabulary"}});
 
   TrainerExperiment& made_;
   Settings& s_;
@@ -771,7 +637,7 @@ bool is_script(const std::string& path, const std::string& text) {
 
 std::vector<std::string> maxtext_tensors(std::string_view result) {
   std::vector<std::string> names;
-  for (const auto& [name, kept] : kTensors) {
+  for (const auto& [name, kept, values] : remat_tensors()) {
     if (kept == result) names.emplace_back(name);
   }
   return names;
@@ -821,12 +687,7 @@ Imported import_maxtext_settings(std::string_view kind, const TrainerKeys& keys,
                                  std::vector<Problem>& problems) {
   TrainerExperiment made(kind, settings, request, problems);
   made.assume(set_defaults(keys, settings));
-  for (const auto& [key, value] : kBaseDefaults) {
-    settings.set_if_absent({.key = std::string(key),
-                            .name = std::string(key),
-                            .value = std::string(value),
-                            .place = "base.yml of MaxText"});
-  }
+  set_defaults(keys_of_trainer("maxtext"), settings);
   Maxtext(made).read();
   return made.finish([&](const Setting& setting) {
     return changes_no_time(keys, setting) || maxtext_changes_no_time(setting);

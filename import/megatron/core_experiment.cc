@@ -10,6 +10,7 @@
 
 #include "import/megatron/pipeline_layout.h"
 #include "import/trainer/cluster_choice.h"
+#include "import/trainer/trainer_fields.h"
 #include "import/trainer/trainer_keys.h"
 #include "proto/catalog/trainer_names.h"
 #include "sim/base/field_text.h"
@@ -25,6 +26,7 @@ class CorePlan {
 
   void read() {
     check_choices("megatron", s_);
+    made_.leave_listed("megatron");
     axes();
     ranks();
     read_core_model(options_, std::max<std::int64_t>(1, tp_), made_);
@@ -66,9 +68,7 @@ class CorePlan {
     pp_ = size("pipeline_model_parallel_size");
     cp_ = size("context_parallel_size");
     ep_ = size("expert_model_parallel_size");
-    made_.set("plan.tp", tp_, "tensor_model_parallel_size");
-    made_.set("plan.pp", pp_, "pipeline_model_parallel_size");
-    if (cp_ > 1) made_.set("plan.cp", cp_, "context_parallel_size");
+    read_fields("megatron", "axes", made_);
     has_experts_ = s_.integer_or("num_experts", 0) > 0 || !options_.model.empty();
     if (has_experts_ && ep_ > 1) made_.set("plan.ep", ep_, "expert_model_parallel_size");
     // Unless given, experts are divided like everything else.
@@ -77,9 +77,6 @@ class CorePlan {
            : is_moe                              ? tp_
                                                  : 1;
     if (is_moe && etp_ > 1) made_.set("plan.etp", etp_, "expert_tensor_parallel_size");
-    if (const auto order = s_.truth("use_tp_pp_dp_mapping"); order && *order) {
-      made_.set("plan.order", "tp-cp-pp-dp", "use_tp_pp_dp_mapping");
-    }
     s_.use("transformer_pipeline_model_parallel_size");
   }
 
@@ -317,8 +314,6 @@ class CorePlan {
     if (gathers && (zero_ == 1 || zero_ == 2)) {
       made_.set("plan.overlap_parameters", true, "overlap_param_gather");
     }
-    made_.leave_if_true("overlap_param_gather_with_optimizer_step",
-                        "parameters are gathered beside the next forward");
     for (const char* const key : {"ddp_bucket_size", "bucket_size"}) {
       if (const auto bucket = s_.integer(key); bucket && *bucket > 0 && zero_ < 3) {
         made_.set("software.gradient_bucket_parameters", *bucket, key);
@@ -338,8 +333,6 @@ class CorePlan {
     const auto layers = either("recompute_num_layers", "activations_checkpoint_num_layers");
     const auto modules = s_.words("recompute_modules");
     const bool moe = s_.is_true("moe_layer_recompute");
-    made_.leave_if_true("distribute_saved_activations",
-                        "each tensor rank keeps the inputs of its blocks whole");
     if (kind == "full") {
       made_.set("plan.recompute", "full", "recompute_granularity");
       if (method == "block" && layers && *layers > 0) {
@@ -494,10 +487,6 @@ class CorePlan {
       made_.leave("overlap_moe_expert_parallel_comm", "of no effect with ep 1 or FSDP here");
     }
     s_.use("moe_flex_dispatcher_backend");
-    made_.leave_if_true("delay_wgrad_compute", "weight gradients are computed with the others");
-    made_.leave_unless("moe_router_group_topk", "none",
-                       "plan.node_limit says it, where groups of experts are nodes");
-    made_.leave_unless("moe_router_topk_limited_devices", "none", "tokens go to any rank");
     if (is_moe && tp_ > 1) made_.set("plan.sequence_parallel", true, "sequence_parallel");
   }
 
@@ -558,29 +547,13 @@ class CorePlan {
           "linear_value_head_dim", "linear_num_key_heads", "linear_num_value_heads"}) {
       s_.use(key);  // of one context rank, or of a variant of attention that is listed
     }
-    made_.leave_unless("hierarchical_context_parallel_sizes", "none", "one ring of context ranks");
-    made_.leave_if_true("fine_grained_activation_offloading", "activations stay on the chip");
-    made_.leave_if_true("activation_func_fp8_input_store",
-                        "software.activation_input_dtype=fp8 says it for MLPs without experts");
-    made_.leave_if_true("defer_embedding_wgrad_compute", "the embedding's gradients come first");
-    made_.leave_if_true("ddp_num_buckets",
-                        "buckets have a size, software.gradient_bucket_parameters");
-    made_.leave_if_true("overlap_p2p_comm_warmup_flush", "stages send as soon as they can");
-    made_.leave_if_true("num_layers_at_start_in_bf16", "all layers compute in one type");
-    made_.leave_if_true("num_layers_at_end_in_bf16", "all layers compute in one type");
   }
 
   void context() {
-    const auto kinds = s_.words("cp_comm_type");
-    const std::string kind = kinds && !kinds->empty() ? in_small_letters(kinds->front()) : "p2p";
-    if (kind == "a2a") {
-      made_.set("plan.cp_mode", "ulysses", "cp_comm_type");
-    } else if (kind == "all_gather" || kind == "allgather") {
-      made_.set("plan.cp_mode", "all_gather", "cp_comm_type");
-    } else {
-      made_.set("plan.cp_mode", "zigzag_ring", "cp_comm_type");
-      if (kind != "p2p") made_.leave("cp_comm_type", "keys and values go round a ring");
-    }
+    read_fields("megatron", "context", made_);
+    if (made_.draft().has("plan.cp_mode")) return;
+    made_.set("plan.cp_mode", "zigzag_ring", "cp_comm_type");
+    if (s_.has("cp_comm_type")) made_.leave("cp_comm_type", "keys and values go round a ring");
   }
 
   void graphs() {
@@ -672,6 +645,13 @@ class CorePlan {
 
 void read_core_experiment(const CoreOptions& options, TrainerExperiment& made) {
   CorePlan(options, made).read();
+}
+
+bool core_changes_no_time(const Setting& setting) {
+  const std::string value = in_small_letters(setting.shown());
+  const bool is_off = value == "false" || value == "none" || value == "0" || value == "0.0" ||
+                      value == "[]" || value == "" || value == "null";
+  return is_off || changes_no_time(keys_of_trainer("megatron"), setting);
 }
 
 Imported import_core_of_hub(const std::string& kind, const TrainerKeys& keys, Settings& settings,

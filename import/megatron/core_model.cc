@@ -5,6 +5,8 @@
 #include <string>
 
 #include "import/megatron/core_experiment.h"
+#include "import/trainer/trainer_fields.h"
+#include "proto/catalog/trainer_names.h"
 #include "sim/base/field_text.h"
 #include "sim/base/small_letters.h"
 
@@ -13,21 +15,6 @@ namespace {
 
 constexpr std::int64_t kUsualPadding = 128;  // make_vocab_size_divisible_by
 constexpr std::int64_t kMostVocabulary = 100'000'000;
-
-// Tokenizers whose size is known. A part of the tokenizer's type, model or file.
-struct TokenizerSize {
-  std::string_view part;  // in small letters
-  std::int64_t size;
-};
-constexpr std::array kTokenizers = {
-    TokenizerSize{"gpt2", 50'257},          TokenizerSize{"llama2tokenizer", 32'000},
-    TokenizerSize{"llama-2", 32'000},       TokenizerSize{"llama-3", 128'256},
-    TokenizerSize{"llama-4", 202'048},      TokenizerSize{"mixtral-8x7b", 32'000},
-    TokenizerSize{"mixtral-8x22b", 32'768}, TokenizerSize{"mistral-7b-v0.1", 32'000},
-    TokenizerSize{"deepseek-v3", 129'280},  TokenizerSize{"deepseek-r1", 129'280},
-    TokenizerSize{"deepseek-v2", 102'400},  TokenizerSize{"qwen2.5", 151'936},
-    TokenizerSize{"qwen3", 151'936},        TokenizerSize{"gpt-oss", 201'088},
-    TokenizerSize{"kimi-k2", 163'840}};
 
 class CoreModel {
  public:
@@ -62,14 +49,9 @@ class CoreModel {
       layers_ = s_.integer_or("num_layers", 0);
       made_.set("model.layers", layers_, "num_layers");
     }
-    if (needs("hidden_size")) {
-      hidden_ = s_.integer_or("hidden_size", 0);
-      made_.set("model.hidden", hidden_, "hidden_size");
-    }
-    if (needs("num_attention_heads")) {
-      heads_ = s_.integer_or("num_attention_heads", 0);
-      made_.set("model.heads", heads_, "num_attention_heads");
-    }
+    for (const char* const key : {"hidden_size", "num_attention_heads"}) needs(key);
+    hidden_ = s_.integer_or("hidden_size", 0);
+    read_fields("megatron", "sizes", made_);
     if (!is_based_) made_.set("model.name", "imported");
   }
 
@@ -101,13 +83,15 @@ class CoreModel {
       if (const auto text = s_.text(key)) words += " " + in_small_letters(*text);
     }
     constexpr std::int64_t kGpt2 = 50'257;
-    for (const TokenizerSize& known : kTokenizers) {
-      if (words.find(known.part) == std::string::npos) continue;
+    // Each by a part of the tokenizer's type, model or file.
+    for (const std::string& part : models_of_trainer("tokenizer")) {
+      if (words.find(part) == std::string::npos) continue;
+      const std::string& size = find_trainer_model("tokenizer", part)->fields;
       made_.assume(
           fmt::format("vocabulary of {} words, as {} has, before it is padded; "
                       "--set model.vocabulary=N gives another",
-                      known.size, known.part));
-      return known.size;
+                      size, part));
+      return number_in<std::int64_t>(size).value_or(kGpt2);
     }
     made_.assume(
         fmt::format("vocabulary of {} words, that of GPT-2, before it is padded: the "
@@ -126,16 +110,10 @@ class CoreModel {
       if (groups && !switched_off) {
         made_.set("model.kv_heads", *groups, "num_query_groups");
       }
-      made_.set_integer("model.head_dim", "kv_channels");
-      if (s_.is_true("qk_layernorm")) made_.set("model.qk_norm", true, "qk_layernorm");
+      read_fields("megatron", "heads", made_);
     }
     windows();
-    if (s_.text("softmax_type") == "learnable") {
-      made_.set("model.attention_sinks", true, "softmax_type");
-    }
-    if (s_.is_true("attention_output_gate")) {
-      made_.set("model.attention_gate", "value", "attention_output_gate");
-    }
+    read_fields("megatron", "blocks", made_);
     if (is_based_ && !s_.has("hidden_dropout") && !s_.has("attention_dropout")) return;
     constexpr double kUsualDropout = 0.1;
     const bool drops = s_.number("hidden_dropout").value_or(kUsualDropout) > 0 ||
@@ -145,16 +123,7 @@ class CoreModel {
 
   void latent() {
     if (is_based_ && !s_.has("kv_lora_rank")) return;
-    // Defaults of MLATransformerConfig.
-    constexpr std::int64_t kRank = 512;
-    constexpr std::int64_t kDim = 128;
-    constexpr std::int64_t kRotated = 64;
-    made_.set("model.latent.q_rank", s_.integer_or("q_lora_rank", 0), "q_lora_rank");
-    made_.set("model.latent.kv_rank", s_.integer_or("kv_lora_rank", kRank), "kv_lora_rank");
-    made_.set("model.latent.nope_dim", s_.integer_or("qk_head_dim", kDim), "qk_head_dim");
-    made_.set("model.latent.rope_dim", s_.integer_or("qk_pos_emb_head_dim", kRotated),
-              "qk_pos_emb_head_dim");
-    made_.set("model.latent.v_dim", s_.integer_or("v_head_dim", kDim), "v_head_dim");
+    read_fields("megatron", "latent", made_);
     for (const char* const key :
          {"kv_channels", "qk_layernorm", "num_query_groups", "group_query_attention"}) {
       s_.use(key);  // latent attention has its own
@@ -231,20 +200,13 @@ class CoreModel {
       made_.set("model.mlp_bias", bias.value_or(true), "add_bias_linear");
       made_.set("model.attention_bias", bias.value_or(true), "add_bias_linear");
     }
-    if (s_.is_true("add_qkv_bias")) made_.set("model.qkv_bias", true, "add_qkv_bias");
   }
 
   void norms() {
-    const std::string norm = in_small_letters(s_.text("normalization").value_or("layernorm"));
-    if (!is_based_ || s_.has("normalization")) {
-      const bool is_rms = norm.find("rms") != std::string::npos;
-      made_.set("model.norm", is_rms ? "rms" : "layer", "normalization");
-    }
-    if (const auto untied = s_.truth("untie_embeddings_and_output_weights")) {
-      made_.set("model.tied_embeddings", !*untied, "untie_embeddings_and_output_weights");
-    } else if (const auto tied = s_.truth("share_embeddings_and_output_weights")) {
-      made_.set("model.tied_embeddings", *tied, "share_embeddings_and_output_weights");
-    } else if (!is_based_) {
+    if (!is_based_ || s_.has("normalization")) read_fields("megatron", "norm", made_);
+    const bool unties = s_.has("untie_embeddings_and_output_weights");
+    read_fields("megatron", unties ? "untied" : "tied", made_);
+    if (!is_based_ && !made_.draft().has("model.tied_embeddings")) {
       made_.set("model.tied_embeddings", true);
     }
   }
@@ -280,13 +242,12 @@ class CoreModel {
     made_.set("model.state.kind", "mamba2");
     made_.set("model.state.heads", s_.integer("mamba_num_heads").value_or(2 * hidden_ / head),
               "mamba_num_heads");
-    made_.set("model.state.groups", s_.integer_or("mamba_num_groups", 8), "mamba_num_groups");
-    made_.set("model.state.key_dim", s_.integer_or("mamba_state_dim", 128), "mamba_state_dim");
+    read_fields("megatron", "mamba", made_);
     made_.set("model.state.value_dim", head, "mamba_head_dim");
     made_.set("model.state.convolution", std::int64_t{4});
   }
 
-  // Every n-th layer attends, or those with 0 in a list. Defaults of TransformerConfig.
+  // Every n-th layer attends, or those with 0 in a list.
   void gated_delta() {
     const std::string freq = s_.text("linear_attention_freq").value_or("");
     std::string pattern;
@@ -301,34 +262,24 @@ class CoreModel {
     }
     made_.set("model.mixer_pattern", pattern, "linear_attention_freq");
     made_.set("model.state.kind", "gated_delta");
-    const auto size = [&](const char* field, const char* key, std::int64_t otherwise) {
-      made_.set(std::string("model.state.") + field, s_.integer_or(key, otherwise), key);
-    };
-    size("heads", "linear_num_value_heads", 32);
-    size("groups", "linear_num_key_heads", 16);
-    size("key_dim", "linear_key_head_dim", 128);
-    size("value_dim", "linear_value_head_dim", 128);
-    size("convolution", "linear_conv_kernel_dim", 4);
+    read_fields("megatron", "gated_delta", made_);
   }
 
   void experts() {
     const std::int64_t routed = s_.integer_or("num_experts", 0);
     const bool is_moe = routed > 0 && (!is_hybrid_ || has_experts_layer_);
-    if (is_moe || (is_based_ && made_.based_model(options_.model).experts.routed > 0)) capacity();
+    if (is_moe || (is_based_ && made_.based_model(options_.model).experts.routed > 0)) {
+      read_fields("megatron", "capacity", made_);
+    }
     if (!is_moe) {
       const bool needs_width = width_ > 0 && (!is_hybrid_ || has_dense_layer_);
       if (needs_width) made_.set("model.intermediate", width_, "ffn_hidden_size");
       return;
     }
-    made_.set("model.experts.routed", routed, "num_experts");
-    made_.set("model.experts.per_token", s_.integer_or("moe_router_topk", 2), "moe_router_topk");
-    const std::int64_t width = s_.integer_or("moe_ffn_hidden_size", width_);
-    if (width > 0) made_.set("model.experts.intermediate", width, "moe_ffn_hidden_size");
-    made_.set_integer("model.experts.shared_intermediate", "moe_shared_expert_intermediate_size");
-    if (s_.is_true("moe_shared_expert_gate")) {
-      made_.set("model.experts.shared_gate", true, "moe_shared_expert_gate");
+    read_fields("megatron", "experts", made_);
+    if (width_ > 0 && !s_.has("moe_ffn_hidden_size")) {
+      made_.set("model.experts.intermediate", width_);
     }
-    made_.set_integer("model.experts.latent", "moe_latent_size");
     if (!is_hybrid_) expert_layers();
     const bool has_dense = is_hybrid_ ? has_dense_layer_ : has_dense_layer_ || is_based_;
     if (has_dense && width_ > 0 && s_.has("ffn_hidden_size")) {
@@ -336,12 +287,6 @@ class CoreModel {
     } else if (has_dense && width_ > 0 && !is_based_) {
       made_.set("model.intermediate", width_);
     }
-  }
-
-  void capacity() {
-    const auto factor = s_.number("moe_expert_capacity_factor");
-    if (!factor || *factor <= 0) return;
-    made_.set("model.experts.capacity_factor", write_double(*factor), "moe_expert_capacity_factor");
   }
 
   // A list of JSON or YAML comes as words: "0 0 1".
@@ -385,16 +330,11 @@ class CoreModel {
   }
 
   void rest() {
-    if (const auto modules = s_.integer("mtp_num_layers"); modules && *modules > 0) {
-      made_.set("model.prediction_modules", *modules, "mtp_num_layers");
-    }
     if (options_.prediction_by_flag && is_based_ && !s_.has("mtp_num_layers") &&
         made_.based_model(options_.model).prediction.modules > 0) {
       made_.set("model.prediction_modules", std::int64_t{0});
       made_.assume("no modules of multi-token prediction: mtp_num_layers is not there");
     }
-    made_.leave_if_true("mtp_use_repeated_layer", "each module has its own layer here");
-    made_.leave_if_true("qk_l2_norm", "not counted");
     s_.use("mtp_loss_scaling_factor");
   }
 
@@ -409,7 +349,6 @@ class CoreModel {
   bool has_dense_layer_ = false;
   std::int64_t layers_ = 0;
   std::int64_t hidden_ = 0;
-  std::int64_t heads_ = 0;
   std::int64_t width_ = 0;
 };
 

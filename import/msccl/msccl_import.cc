@@ -12,7 +12,7 @@
 #include "import/input_bytes.h"
 #include "import/xml_file.h"
 #include "proto/collective_files.h"
-#include "proto/message_file.h"
+#include "proto/messages/message_file.h"
 #include "sim/base/field_text.h"
 #include "sim/base/suggestion.h"
 

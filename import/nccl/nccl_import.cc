@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "analysis/accuracy/nccl_log.h"
 #include "import/input_bytes.h"
+#include "measured/nccl_log.h"
 #include "sim/base/shown_text.h"
 
 namespace stepsim {

@@ -1,6 +1,6 @@
 // The row `nccl-tests` of stepsim import: a log as a table of collectives
 // (docs/measured-tables.md), which `stepsim accuracy` and `stepsim calibrate` read. The reader is
-// that of `stepsim calibrate` (analysis/accuracy/nccl_log.h).
+// that of `stepsim calibrate` (measured/nccl_log.h).
 
 #pragma once
 

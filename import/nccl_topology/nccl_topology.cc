@@ -13,6 +13,7 @@
 #include "proto/catalog/measured_tables.h"
 #include "sim/base/field_text.h"
 #include "sim/base/quantity_text.h"
+#include "sim/base/small_letters.h"
 
 namespace stepsim {
 namespace {
@@ -191,11 +192,8 @@ class TopologyReader {
     return Bandwidth(transfers * 1e9 / 8 * code * static_cast<double>(width));
   }
   static std::string small_letters_of(std::string_view text) {
-    std::string letters;
-    for (const char c : text) {
-      if (c >= 'A' && c <= 'Z') letters += static_cast<char>(c - 'A' + 'a');
-      if (c >= 'a' && c <= 'z') letters += c;
-    }
+    std::string letters = in_small_letters(text);
+    std::erase_if(letters, [](char c) { return c < 'a' || c > 'z'; });
     return letters;
   }
 
@@ -243,23 +241,18 @@ class TopologyReader {
     for (std::size_t i = 0; i < gpus_.size(); ++i) {
       ListedGpu& gpu = gpus_[i];
       gpu.name = fmt::format("gpu{}", i);
-      const std::string id = small_id(XmlFile::text(gpu.pci, "busid"));
+      const std::string id = in_small_letters(XmlFile::text(gpu.pci, "busid"));
       if (!gpu_of_bus_.emplace(id, gpu.name).second && host_.empty()) {
         xml_.refuse(gpu.pci, "busid " + shortened(id) + " is given twice");
       }
       add(gpu.name, NodeKind::kChip);
     }
   }
-  static std::string small_id(std::string_view text) {
-    std::string id(text);
-    for (char& c : id) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    return id;
-  }
 
   // "10de:2330"; empty if the file does not say.
   static std::string device_of(pugi::xml_node pci) {
-    const std::string vendor = small_id(XmlFile::text(pci, "vendor"));
-    const std::string device = small_id(XmlFile::text(pci, "device"));
+    const std::string vendor = in_small_letters(XmlFile::text(pci, "vendor"));
+    const std::string device = in_small_letters(XmlFile::text(pci, "device"));
     if (!vendor.starts_with("0x") || !device.starts_with("0x")) return {};
     return vendor.substr(2) + ":" + device.substr(2);
   }
@@ -330,7 +323,7 @@ class TopologyReader {
     }
     const Bandwidth all = static_cast<double>(count) * chip_link_;
     const std::string_view target_class = XmlFile::text(node, "tclass");
-    const auto target = gpu_of_bus_.find(small_id(XmlFile::text(node, "target")));
+    const auto target = gpu_of_bus_.find(in_small_letters(XmlFile::text(node, "target")));
     chip_links_ += count;
     if (target != gpu_of_bus_.end()) {
       link(gpu.name, target->second, all, kChipLinkLatency, true);

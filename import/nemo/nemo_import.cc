@@ -14,8 +14,8 @@
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/trainer_names.h"
 #include "sim/base/field_text.h"
-#include "sim/base/key_spelling.h"
 #include "sim/base/small_letters.h"
+#include "sim/fields/key_spelling.h"
 
 namespace stepsim {
 namespace {
@@ -27,62 +27,11 @@ constexpr auto kCoreGroups = std::to_array<std::string_view>(
      "model.config.", "model.optim.", "model.data.", "model.tokenizer.", "model.", "train.", "ddp.",
      "comm_overlap.", "mixed_precision.", "optim.config."});
 
-// Keys that have another name in Megatron-LM; "" drops them.
-constexpr auto kOtherKeys = std::to_array<std::pair<std::string_view, std::string_view>>(
-    {{"trainer.devices", "devices"},
-     {"trainer.num_nodes", "num_nodes"},
-     {"trainer.precision", "precision"},
-     {"trainer.gradient_clip_val", "clip_grad"},
-     {"model.config._target_", "model_target"},
-     {"model._target_", "provider_target"},
-     {"model.encoder_seq_length", "seq_length"},
-     {"model.bias", "add_bias_linear"},
-     {"model.num_moe_experts", "num_experts"},
-     {"model.config.num_moe_experts", "num_experts"},
-     {"model.tokenizer.type", "tokenizer_type"},
-     {"model.tokenizer.model", "tokenizer_model"},
-     {"model.optim.name", "optim_name"},
-     {"model.optim.overlap_grad_sync", "overlap_grad_reduce"},
-     {"model.optim.overlap_param_sync", "overlap_param_gather"},
-     {"model.optim.grad_sync_dtype", "grad_sync_dtype"},
-     {"model.fsdp", "use_torch_fsdp2"},
-     {"model.data.seq_length", "data_seq_length"},
-     {"dataset.seq_length", "data_seq_length"},
-     {"dataset.sequence_length", "data_seq_length"},
-     {"data.seq_length", "data_seq_length"},
-     {"data.micro_batch_size", "micro_batch_size"},
-     {"data.global_batch_size", "global_batch_size"},
-     {"optimizer.optimizer", "optimizer"},
-     {"optimizer.clip_grad", "clip_grad"},
-     {"optimizer.optimizer_cpu_offload", "optimizer_cpu_offload"},
-     {"optimizer.exp_avg_dtype", "exp_avg_dtype"},
-     {"optimizer.exp_avg_sq_dtype", "exp_avg_sq_dtype"},
-     {"optimizer.use_distributed_optimizer", "use_distributed_optimizer"},
-     {"optimizer.use_precision_aware_optimizer", "use_precision_aware_optimizer"},
-     {"tokenizer.tokenizer_type", "tokenizer_type"},
-     {"tokenizer.tokenizer_model", "tokenizer_model"}});
-
-// Groups that say nothing about a step.
-constexpr std::string_view kHarmlessGroups =
-    "exp_manager. checkpoint. logger. log. resume rng. scheduler. dist. ft. straggler. "
-    "nvrx_straggler. profiling. rerun_state_machine. inprocess_restart. tensor_inspect. "
-    "s3_checkpointing. validation. env_vars. run. cluster name trainer. data. dataset. optim. "
-    "optimizer. tokenizer. model_target provider_target sched restore_from nsys_profile "
-    "megatron_timer native_amp gradient_as_bucket grad_div grad_allreduce sync_batch apex_ "
-    "gc_interval pre_process post_process mcore_gpt use_flash _ defaults ";
-constexpr std::string_view kHarmlessNemoKeys =
-    "transformer_engine megatron_amp_o2 megatron_amp_O2 skip_train fp8_e4m3 fp8_hybrid "
-    "reduce_amax headscale transformer_block_type normalize_attention_scores attention_type "
-    "bias_activation_fusion bias_dropout_add_fusion bias_dropout_fusion "
-    "get_attention_mask_from_fusion fsdp_sharding_strategy fsdp_grad_reduce_dtype precision "
-    "use_scaled_init_method do_layer_norm_weight_decay betas warmup_steps hidden_act "
-    "validation_param_sync_overlap activation deallocate_pipeline_outputs "
-    "cross_entropy_fusion_impl tp_comm_bootstrap_backend ub_tp_comm_overlap_cfg bf16 ";
-
 std::string core_name(const Setting& setting) {
   const std::string& key = setting.key;
-  const auto other = std::ranges::find(kOtherKeys, key, [](const auto& row) { return row.first; });
-  if (other != kOtherKeys.end()) return std::string(other->second);
+  for (const TrainerKey& other : keys_of_trainer("nemo").keys) {
+    if (other.name == key) return other.becomes;
+  }
   for (const std::string_view group : kCoreGroups) {
     if (!key.starts_with(group)) continue;
     const std::string rest = key.substr(group.size());
@@ -94,8 +43,7 @@ std::string core_name(const Setting& setting) {
 }
 
 bool nemo_changes_no_time(const Setting& setting) {
-  return begins_with_one_of(setting.key, kHarmlessGroups) ||
-         is_one_of(setting.key, kHarmlessNemoKeys) || core_changes_no_time(setting);
+  return changes_no_time(keys_of_trainer("nemo"), setting) || core_changes_no_time(setting);
 }
 
 class NemoKeys {

@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/error.h"
 
 namespace stepsim {

@@ -12,6 +12,7 @@
 #include "proto/load_experiment.h"
 #include "sim/base/field_text.h"
 #include "sim/base/quantity_text.h"
+#include "sim/base/small_letters.h"
 #include "sim/base/suggestion.h"
 #include "topology/graph/level_bandwidth.h"
 #include "topology/topology.h"
@@ -23,12 +24,6 @@ constexpr std::size_t kMostSlurmNames = 1U << 17;
 constexpr std::size_t kMostSlurmProblems = 20;
 const std::vector<std::string> kSlurmKeys = {"SwitchName", "Switches",  "Nodes",
                                              "LinkSpeed",  "BlockName", "BlockSizes"};
-
-std::string small_word(std::string_view text) {
-  std::string word(text);
-  for (char& c : word) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return word;
-}
 
 // HostList expands "gpu[001-004,9]-ib,login": nullopt if it is no such list, or too long.
 class HostList {
@@ -134,7 +129,7 @@ class SlurmReader {
     for (const std::string_view word : words) {
       const std::size_t equals = word.find('=');
       const std::string key(word.substr(0, equals));
-      const auto known = std::ranges::find(kSlurmKeys, small_word(key), small_word);
+      const auto known = std::ranges::find(kSlurmKeys, in_small_letters(key), in_small_letters);
       if (equals == std::string_view::npos) {
         return refuse("must be KEY=VALUE .., is " + shortened(word) +
                       "; topology.yaml is not read");
@@ -143,7 +138,7 @@ class SlurmReader {
         return refuse("must be one of " + comma_separated(kSlurmKeys) + ", is " + shortened(key) +
                       did_you_mean(key, kSlurmKeys));
       }
-      if (!values.emplace(small_word(key), word.substr(equals + 1)).second) {
+      if (!values.emplace(in_small_letters(key), word.substr(equals + 1)).second) {
         return refuse(*known + " is given twice");
       }
     }

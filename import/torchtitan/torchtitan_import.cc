@@ -8,6 +8,7 @@
 
 #include "import/settings/settings_files.h"
 #include "import/trainer/trainer_experiment.h"
+#include "import/trainer/trainer_fields.h"
 #include "import/trainer/trainer_keys.h"
 #include "proto/load_experiment.h"
 #include "sim/base/field_text.h"
@@ -19,60 +20,13 @@ namespace {
 
 constexpr std::int64_t kMostSize = 1 << 24;
 
-// Keys of earlier releases.
-constexpr auto kEarlierKeys = std::to_array<std::pair<std::string_view, std::string_view>>(
-    {{"training.batch_size", "training.local_batch_size"},
-     {"training.data_parallel_degree", "parallelism.data_parallel_shard_degree"},
-     {"training.data_parallel_shard_degree", "parallelism.data_parallel_shard_degree"},
-     {"training.data_parallel_replicate_degree", "parallelism.data_parallel_replicate_degree"},
-     {"training.tensor_parallel_degree", "parallelism.tensor_parallel_degree"},
-     {"training.fsdp_reshard_after_forward", "parallelism.fsdp_reshard_after_forward"},
-     {"training.enable_async_tensor_parallel", "parallelism.enable_async_tensor_parallel"},
-     {"experimental.enable_async_tensor_parallel", "parallelism.enable_async_tensor_parallel"},
-     {"compile.enable_async_tensor_parallel", "parallelism.enable_async_tensor_parallel"},
-     {"experimental.pipeline_parallel_degree", "parallelism.pipeline_parallel_degree"},
-     {"experimental.pipeline_parallel_schedule", "parallelism.pipeline_parallel_schedule"},
-     {"experimental.pipeline_parallel_microbatches", "parallelism.pipeline_parallel_microbatches"},
-     {"experimental.context_parallel_degree", "parallelism.context_parallel_degree"},
-     {"experimental.context_parallel_rotate_method", "parallelism.context_parallel_rotate_method"},
-     {"training.compile", "compile.enable"},
-     {"training.enable_float8_linear", "float8.enable_float8_linear"},
-     {"float8.recipe_name", "quantize.linear.float8.recipe_name"},
-     {"float8.enable_fsdp_float8_all_gather",
-      "quantize.linear.float8.enable_fsdp_float8_all_gather"},
-     {"model_spec.name", "model.name"},
-     {"model_spec.flavor", "model.flavor"}});
-
-constexpr auto kSchedules = std::to_array<std::pair<std::string_view, std::string_view>>(
-    {{"1F1B", "1f1b"},
-     {"GPipe", "gpipe"},
-     {"Interleaved1F1B", "interleaved_1f1b"},
-     {"LoopedBFS", "breadth_first"},
-     {"InterleavedZeroBubble", "interleaved_zb1p"},
-     {"ZBVZeroBubble", "zbv_hand"},
-     {"DualPipeV", "dualpipev"},
-     {"FlexibleInterleaved1F1B", "interleaved_1f1b"}});
-
-bool titan_changes_no_time(const Setting& setting) {
-  constexpr std::string_view kBeginnings =
-      "job. profiling. profiler. metrics. checkpoint. lr_scheduler. comm. validation. "
-      "validator. debug. memory_estimation. experimental.custom dataloader tokenizer "
-      "hf_assets_path dump_folder optimizer. override. training.dataset training.steps "
-      "training.gc training.warmup training.seed training.deterministic model.hf_assets_path "
-      "model.tokenizer model.print model_spec. quantize.linear.float8. quantize.linear.mx. "
-      "float8. loss. activation_checkpoint. compile. ";
-  const std::string value = in_small_letters(setting.shown());
-  if (value == "false" || value == "0" || value == "[]" || is_blank_value(setting.value))
-    return true;
-  return begins_with_one_of(setting.key, kBeginnings);
-}
-
 class Torchtitan {
  public:
   explicit Torchtitan(TrainerExperiment& made) : made_(made), s_(made.settings()) {}
 
   void read() {
     check_choices("torchtitan", s_);
+    made_.leave_listed("torchtitan");
     model();
     made_.set("software.catalog", "torchtitan");
     degrees();
@@ -185,12 +139,9 @@ class Torchtitan {
       return made_.fail("parallelism.data_parallel_shard_degree", "makes too many ranks");
     }
     dp_ = replicas_ * shards_;
-    made_.set("plan.tp", tp_, "parallelism.tensor_parallel_degree");
-    made_.set("plan.pp", pp_, "parallelism.pipeline_parallel_degree");
-    if (cp_ > 1) made_.set("plan.cp", cp_, "parallelism.context_parallel_degree");
+    read_fields("torchtitan", "axes", made_);
     made_.set("plan.dp", dp_, "parallelism.data_parallel_shard_degree");
-    if (ep_ > 1) made_.set("plan.ep", ep_, "parallelism.expert_parallel_degree");
-    if (etp_ > 1) made_.set("plan.etp", etp_, "parallelism.expert_tensor_parallel_degree");
+    if (ep_ > 1) read_fields("torchtitan", "expert_axes", made_);
   }
 
   bool is_size(const char* key, std::int64_t value) {
@@ -246,17 +197,15 @@ class Torchtitan {
 
   void pipeline() {
     const char* const key = "parallelism.pipeline_parallel_schedule";
-    const std::string name = s_.text(key).value_or("1F1B");
-    const auto known = std::ranges::find(kSchedules, in_small_letters(name), [](const auto& row) {
-      return in_small_letters(row.first);
-    });
-    if (known == kSchedules.end()) {
+    read_fields("torchtitan", "schedule", made_);
+    const std::string schedule = made_.draft().find("plan.schedule").value_or("");
+    if (schedule.empty()) {
       std::vector<std::string> names;
-      for (const auto& [titan, here] : kSchedules) names.emplace_back(titan);
-      return made_.fail(key, not_accepted(name, names));
+      for (const auto& [titan, here] : fields_of_trainer("torchtitan", "schedule")[0].values) {
+        names.push_back(titan);
+      }
+      return made_.fail(key, not_accepted(s_.text(key).value_or(""), names));
     }
-    const std::string_view schedule = known->second;
-    made_.set("plan.schedule", schedule, key);
     s_.use("parallelism.pipeline_parallel_schedule_csv");
     const bool is_looped = schedule != "1f1b" && schedule != "gpipe";
     std::int64_t chunks = is_looped ? 2 : 1;
@@ -428,12 +377,7 @@ class Torchtitan {
       }
     }
     s_.use("parallelism.enable_sequence_parallel");
-    if (cp_ > 1) {
-      const std::string method = in_small_letters(
-          s_.text("parallelism.context_parallel_rotate_method").value_or("allgather"));
-      made_.set("plan.cp_mode", method == "alltoall" ? "zigzag_ring" : "all_gather",
-                "parallelism.context_parallel_rotate_method");
-    }
+    if (cp_ > 1) read_fields("torchtitan", "context", made_);
     made_.set("software.clip_gradients", s_.number("training.max_norm").value_or(1.0) > 0,
               "training.max_norm");
     if (s_.is_true("training.enable_cpu_offload")) {
@@ -442,10 +386,6 @@ class Torchtitan {
       made_.leave("training.enable_cpu_offload", "weights stay on the chip");
     }
     s_.use("optimizer.name");
-    made_.leave_if_true("optimizer.early_step_in_backward", "the optimizer comes last");
-    made_.leave_if_true("fault_tolerance.enable", "replicas do not change");
-    made_.leave_if_true("parallelism.disable_loss_parallel", "the loss is divided over tp");
-    made_.leave_if_true("parallelism.enable_fsdp_symm_mem", "FSDP copies through its buffers");
     for (const char* const key :
          {"parallelism.pipeline_parallel_schedule", "parallelism.fsdp_reshard_after_forward",
           "parallelism.context_parallel_rotate_method", "parallelism.enable_async_tensor_parallel",
@@ -473,14 +413,6 @@ class Torchtitan {
   std::int64_t ranks_ = 0;
 };
 
-void rename_earlier(Settings& settings) {
-  settings.rename([](const Setting& setting) {
-    const auto later =
-        std::ranges::find(kEarlierKeys, setting.key, [](const auto& row) { return row.first; });
-    return later == kEarlierKeys.end() ? setting.key : std::string(later->second);
-  });
-}
-
 }  // namespace
 
 std::optional<std::vector<std::int64_t>> torchtitan_layout(std::int64_t layers, std::int64_t stages,
@@ -504,20 +436,6 @@ std::optional<std::vector<std::int64_t>> torchtitan_layout(std::int64_t layers, 
   return result;
 }
 
-std::string torchtitan_schedule(std::string_view name) {
-  const auto known =
-      std::ranges::find(kSchedules, name, [](const auto& row) { return row.second; });
-  return known == kSchedules.end() ? "" : std::string(known->first);
-}
-
-std::vector<std::string> torchtitan_schedules() {
-  std::vector<std::string> names;
-  for (const auto& [name, here] : kSchedules) {
-    if (torchtitan_schedule(here) == name) names.emplace_back(here);
-  }
-  return names;
-}
-
 Imported import_torchtitan(const ImportRequest& request) {
   std::vector<Problem> problems;
   Settings settings(problems);
@@ -527,7 +445,7 @@ Imported import_torchtitan(const ImportRequest& request) {
         const bool is_json = text[text.find_first_not_of(" \t\r\n")] == '{';  // none is empty
         (is_json ? read_json_settings : read_toml_settings)(text, name, settings, problems);
       });
-  rename_earlier(settings);
+  rename_keys(keys_of_trainer("torchtitan"), settings, problems);
   for (const std::string& word : files.overrides) apply_override(word, settings);
   const bool is_some = settings.names("model.name") || settings.names("training.seq_len") ||
                        settings.names("parallelism.tensor_parallel_degree") ||
@@ -549,7 +467,10 @@ Imported import_torchtitan_settings(std::string_view kind, const TrainerKeys& ke
   made.assume(set_defaults(keys, settings));
   Torchtitan(made).read();
   return made.finish([&](const Setting& setting) {
-    return changes_no_time(keys, setting) || titan_changes_no_time(setting);
+    const std::string value = in_small_letters(setting.shown());
+    return value == "false" || value == "0" || value == "[]" || is_blank_value(setting.value) ||
+           changes_no_time(keys, setting) ||
+           changes_no_time(keys_of_trainer("torchtitan"), setting);
   });
 }
 

@@ -38,8 +38,4 @@ std::optional<std::vector<std::int64_t>> torchtitan_layout(std::int64_t layers, 
 // known.
 const TrainerModel* find_flavor(std::string_view model, std::string_view flavor);
 
-// Returns torchtitan's name of a schedule, "Interleaved1F1B" for interleaved_1f1b; "": it has none.
-std::string torchtitan_schedule(std::string_view name);
-std::vector<std::string> torchtitan_schedules();  // the names here of those that it has
-
 }  // namespace stepsim

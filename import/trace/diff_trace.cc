@@ -7,7 +7,7 @@
 #include <string>
 
 #include "import/trace/decimal_time.h"
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 
 namespace stepsim {
 namespace {

@@ -13,8 +13,9 @@
 #include "import/trace/launch_places.h"
 #include "import/trace/trace_event.h"
 #include "import/trace/trace_event_file.h"
+#include "import/trace/xplane.h"
 #include "import/trace_job.h"
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/field_text.h"
 
 namespace stepsim {
@@ -457,7 +458,11 @@ std::vector<std::string> files_of_traces(const std::vector<std::string>& paths,
   for (const std::string& path : paths) {
     std::vector<Problem> without;
     std::vector<std::string> plain = files_of({path}, ".json", without);
-    if (!without.empty()) plain = files_of({path}, ".json.gz", problems);
+    if (!without.empty()) {
+      without.clear();
+      plain = files_of({path}, ".json.gz", without);
+    }
+    if (!without.empty()) plain = files_of({path}, ".pb", problems);
     files.insert(files.end(), plain.begin(), plain.end());
   }
   return files;
@@ -473,7 +478,11 @@ DeviceTrace read_device_trace(const std::vector<std::string>& paths,
   if (!problems.empty()) return trace;
   std::vector<std::size_t> file_of;
   for (std::size_t file = 0; file < files.size(); ++file) {
-    FileReader(files[file], trace, names, problems).read();
+    if (is_xplane(files[file])) {
+      read_xplane(files[file], trace, names, problems);
+    } else {
+      FileReader(files[file], trace, names, problems).read();
+    }
     file_of.resize(trace.ranks.size(), file);
   }
   for (std::size_t i = 0; i < trace.ranks.size(); ++i) {

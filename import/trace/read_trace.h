@@ -10,6 +10,8 @@
 // stepsim: ranks are processes called "rank N (...)"; all ranks share the clock and the step, which
 // begins at 0 (or with the end of the step before).
 //
+// JAX and XLA: import/trace/xplane.h.
+//
 // Each file is a rank, or has several. Cost: O(bytes + slices x log); memory: the slices.
 
 #pragma once
@@ -22,11 +24,12 @@
 
 namespace stepsim {
 
-// Returns the files themselves, and those of each folder that end in .json or else .json.gz.
+// Returns the files themselves, and those of each folder that end in .json, or else .json.gz, or
+// else .pb.
 std::vector<std::string> files_of_traces(const std::vector<std::string>& paths,
                                          std::vector<Problem>& problems);
 
-// REQUIRES: there are paths; a folder stands for its files that end in .json or .json.gz. Adds
+// REQUIRES: there are paths; a folder stands for its files that end in .json, .json.gz or .pb. Adds
 // problems; the trace is complete if there were none.
 DeviceTrace read_device_trace(const std::vector<std::string>& paths,
                               std::vector<Problem>& problems);

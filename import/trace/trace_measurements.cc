@@ -18,7 +18,7 @@
 #include "import/trace/read_trace.h"
 #include "import/trace/trace_event.h"
 #include "import/trace/trace_event_file.h"
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/field_text.h"
 
 namespace stepsim {

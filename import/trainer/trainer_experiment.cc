@@ -9,8 +9,9 @@
 #include "import/input_bytes.h"
 #include "import/settings/settings_files.h"
 #include "import/trainer/cluster_choice.h"
+#include "proto/catalog/trainer_names.h"
 #include "proto/load_experiment.h"
-#include "proto/message_file.h"
+#include "proto/messages/message_file.h"
 #include "sim/base/field_text.h"
 #include "sim/base/small_letters.h"
 #include "topology/topology.h"
@@ -187,6 +188,13 @@ void TrainerExperiment::leave_unless(std::string_view key, std::string_view harm
 
 void TrainerExperiment::leave_if_true(std::string_view key, std::string_view why) {
   leave_unless(key, "false", why);
+}
+
+void TrainerExperiment::leave_listed(std::string_view reader) {
+  for (const TrainerChoice& choice : trainer_choices()) {
+    const bool is_listed = choice.reader == reader && choice.notes;
+    if (is_listed) leave_unless(choice.key, choice.accepts.front(), choice.why);
+  }
 }
 
 std::optional<std::int64_t> TrainerExperiment::chips_of_cluster() {

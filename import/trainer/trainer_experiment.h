@@ -26,7 +26,7 @@
 #include "import/importer.h"
 #include "import/settings/settings.h"
 #include "proto/experiment_draft.h"
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
 
 namespace stepsim {
 
@@ -72,6 +72,8 @@ class TrainerExperiment {
   void leave(std::string_view key, std::string_view why);
   void leave_unless(std::string_view key, std::string_view harmless_value, std::string_view why);
   void leave_if_true(std::string_view key, std::string_view why);
+  // The same for all that the tables list (catalog/trainers/choices.textproto).
+  void leave_listed(std::string_view reader);
 
   // Chooses a cluster for so many ranks: --cluster, or `hint` (a name of the catalog), or an
   // assumed one. Ranks that do not fill it leave chips idle.

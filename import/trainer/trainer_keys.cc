@@ -8,9 +8,9 @@
 
 #include "proto/catalog/catalog.h"
 #include "sim/base/field_text.h"
-#include "sim/base/key_spelling.h"
 #include "sim/base/small_letters.h"
 #include "sim/base/suggestion.h"
+#include "sim/fields/key_spelling.h"
 
 namespace stepsim {
 namespace {
@@ -123,7 +123,7 @@ bool changes_no_time(const TrainerKeys& keys, const Setting& setting) {
 
 void check_choices(std::string_view reader, Settings& settings) {
   for (const TrainerChoice& choice : trainer_choices()) {
-    if (choice.reader != reader || !settings.has(choice.key)) continue;
+    if (choice.reader != reader || choice.notes || !settings.has(choice.key)) continue;
     const Setting& setting = *settings.find(choice.key);
     std::vector<std::string> values;
     if (setting.value.is_array()) {

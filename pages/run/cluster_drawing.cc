@@ -11,7 +11,7 @@
 #include "experiment/damaged_links.h"
 #include "pages/run/run_drawings.h"
 #include "sim/hardware/group_links.h"
-#include "traces/link_kinds.h"
+#include "traces/formats/link_kinds.h"
 
 namespace stepsim {
 namespace {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "pages/run/run_drawings.h"
-#include "traces/compute_lane.h"
-#include "traces/critical_ops.h"
+#include "traces/formats/compute_lane.h"
+#include "traces/formats/critical_ops.h"
 
 namespace stepsim {
 namespace {

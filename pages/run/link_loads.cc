@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "pages/run/run_drawings.h"
-#include "traces/link_kinds.h"
-#include "traces/trace_counters.h"
+#include "traces/formats/link_kinds.h"
+#include "traces/formats/trace_counters.h"
 
 namespace stepsim {
 namespace {

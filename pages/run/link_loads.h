@@ -2,8 +2,8 @@
 
 #pragma once
 
-#include "analysis/step/finished_run.h"
-#include "proto/json_value.h"
+#include "experiment/finished_run.h"
+#include "proto/messages/json_value.h"
 
 namespace stepsim {
 

@@ -3,8 +3,8 @@
 
 #pragma once
 
-#include "analysis/step/finished_run.h"
-#include "traces/timeline_svg.h"
+#include "experiment/finished_run.h"
+#include "traces/pictures/timeline_svg.h"
 
 namespace stepsim {
 

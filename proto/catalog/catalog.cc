@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "proto/catalog/catalog_data.h"
+#include "catalog/catalog_data.h"
 #include "proto/catalog/cluster_family.h"
 #include "sim/base/suggestion.h"
 

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "proto/message_file.h"
+#include "proto/messages/message_file.h"
 
 namespace stepsim {
 
@@ -65,7 +65,7 @@ std::string explain_entry(CatalogKind kind, std::string_view name);
 // "engines".
 std::vector<SourceText> catalog_tables(std::string_view folder);
 
-// The worked figures of the books, for analysis/formulas/worked_cases.h. They are not a kind,
+// The worked figures of the books, for books/formulas/worked_cases.h. They are not a kind,
 // because they cannot be run.
 struct WorkedCaseTexts {
   std::string_view cases;     // comma-separated values

@@ -1,6 +1,6 @@
 // Reads a text of the catalog as a message, once in a process: later calls copy what the first one
 // read. The catalog is part of the binary, so nothing has to be looked up again. Files of users are
-// read with read_message() (proto/message_file.h), every time.
+// read with read_message() (proto/messages/message_file.h), every time.
 //
 // Complexity: a first call parses the text; a later one hashes it and copies the message. Several
 // threads may call it at once.
@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "proto/catalog/catalog.h"
-#include "proto/message_file.h"
+#include "proto/messages/message_file.h"
 #include "proto/model.pb.h"
 
 namespace stepsim {

@@ -9,7 +9,7 @@
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/catalog_message.h"
 #include "proto/hugging_face/hugging_face.h"
-#include "proto/message_fields.h"
+#include "proto/messages/message_fields.h"
 
 namespace stepsim {
 namespace {

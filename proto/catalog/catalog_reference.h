@@ -12,9 +12,9 @@
 #include <filesystem>
 
 #include "proto/cluster.pb.h"
+#include "proto/messages/problem_list.h"
 #include "proto/model.pb.h"
 #include "proto/plan.pb.h"
-#include "proto/problem_list.h"
 
 namespace stepsim {
 

@@ -14,7 +14,7 @@
 
 #include "proto/catalog/catalog_message.h"
 #include "proto/cluster.pb.h"
-#include "topology/kinds/tpu_slice.h"
+#include "topology/kinds/torus/tpu_slice.h"
 #include "topology/topology_table.h"
 
 namespace stepsim {

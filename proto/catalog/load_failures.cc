@@ -2,7 +2,7 @@
 
 #include "proto/catalog/catalog.h"
 #include "proto/failures.pb.h"
-#include "proto/read_fields.h"
+#include "proto/messages/read_fields.h"
 
 namespace stepsim {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "analysis/goodput/failure_table.h"
+#include "goodput/failure_table.h"
 
 namespace stepsim {
 

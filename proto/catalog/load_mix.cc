@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "proto/catalog/catalog.h"
-#include "proto/read_fields.h"
+#include "proto/messages/read_fields.h"
 #include "proto/request_mix.pb.h"
 #include "sim/base/field_text.h"
 

@@ -5,7 +5,7 @@
 #include "proto/catalog/serving_software.h"
 #include "proto/software.pb.h"
 #include "sim/base/field_text.h"
-#include "sim/base/quantity_field.h"
+#include "sim/fields/quantity_field.h"
 
 namespace stepsim {
 namespace {

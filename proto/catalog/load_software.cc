@@ -8,7 +8,7 @@
 #include "proto/catalog/catalog_message.h"
 #include "proto/catalog/catalog_reference.h"
 #include "proto/catalog/measured_tables.h"
-#include "proto/message_fields.h"
+#include "proto/messages/message_fields.h"
 #include "proto/software.pb.h"
 #include "sim/base/field_text.h"
 

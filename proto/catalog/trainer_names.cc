@@ -10,6 +10,12 @@
 namespace stepsim {
 namespace {
 
+struct TrainerFields {
+  std::string software;
+  std::string group;
+  std::vector<TrainerField> fields;
+};
+
 struct TrainerTables {
   std::vector<RematPolicy> policies;
   std::vector<RecomputedModule> modules;
@@ -17,21 +23,24 @@ struct TrainerTables {
   std::vector<TrainerKeys> keys;
   std::vector<TrainerChoice> choices;
   std::vector<TrainerPreset> presets;
+  std::vector<TrainerFields> fields;
 };
 
-TrainerKey trainer_key(const file::TrainerKey& key) {
-  TrainerKey result{.name = key.name(), .becomes = key.becomes(), .values = {}};
-  for (const std::string_view pair : split_text(key.values(), ',')) {
+std::vector<std::pair<std::string, std::string>> pairs_in(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const std::string_view pair : split_text(text, ',')) {
     const std::size_t equals = pair.find('=');
     if (equals == std::string_view::npos) continue;
-    result.values.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+    pairs.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
   }
-  return result;
+  return pairs;
 }
 
 TrainerKeys trainer_keys(const file::TrainerKeys& of_file) {
   TrainerKeys keys{.name = of_file.trainer(), .keys = {}, .defaults = {}, .no_effect = {}};
-  for (const file::TrainerKey& key : of_file.key()) keys.keys.push_back(trainer_key(key));
+  for (const file::TrainerKey& key : of_file.key()) {
+    keys.keys.push_back({key.name(), key.becomes(), pairs_in(key.values())});
+  }
   for (const file::TrainerDefault& each : of_file.default_()) {
     keys.defaults.push_back({each.key(), each.value(), each.why()});
   }
@@ -41,7 +50,8 @@ TrainerKeys trainer_keys(const file::TrainerKeys& of_file) {
 
 TrainerChoice trainer_choice(const file::TrainerChoice& choice) {
   const std::vector<std::string_view> words = words_of(choice.accepts());
-  return {choice.reader(), choice.key(), {words.begin(), words.end()}, choice.why()};
+  return {
+      choice.reader(), choice.key(), {words.begin(), words.end()}, choice.why(), choice.notes()};
 }
 
 TrainerTables load_trainer_names() {
@@ -66,6 +76,14 @@ TrainerTables load_trainer_names() {
   for (const file::TrainerPreset& preset : message.preset()) {
     const std::vector<std::string_view> settings = words_of(preset.settings());
     tables.presets.push_back({preset.trainer(), preset.name(), {settings.begin(), settings.end()}});
+  }
+  for (const file::TrainerFields& group : message.fields()) {
+    TrainerFields& made = tables.fields.emplace_back();
+    made = {group.software(), group.group(), {}};
+    for (const file::TrainerField& field : group.field()) {
+      made.fields.push_back({field.key(), field.path(), field.kind(), pairs_in(field.values()),
+                             field.absent(), field.omit(), field.why()});
+    }
   }
   throw_if_any(problems.all());
   return tables;
@@ -131,6 +149,14 @@ std::vector<TrainerPreset> presets_of_trainer(std::string_view trainer) {
   std::vector<TrainerPreset> presets = trainer_tables().presets;
   std::erase_if(presets, [&](const TrainerPreset& preset) { return preset.trainer != trainer; });
   return presets;
+}
+
+const std::vector<TrainerField>& fields_of_trainer(std::string_view software,
+                                                   std::string_view group) {
+  for (const TrainerFields& each : trainer_tables().fields) {
+    if (each.software == software && each.group == group) return each.fields;
+  }
+  throw ConfigError({{std::string(software), "has no fields " + std::string(group)}});
 }
 
 const std::vector<TrainerChoice>& trainer_choices() {

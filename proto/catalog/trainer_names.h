@@ -69,6 +69,7 @@ struct TrainerChoice {
   std::string key;
   std::vector<std::string> accepts;  // in small letters
   std::string why;
+  bool notes = false;  // other values are notes, no problems
 };
 const std::vector<TrainerChoice>& trainer_choices();
 
@@ -79,5 +80,20 @@ struct TrainerPreset {
   std::vector<std::string> settings;  // "zero_optimization.stage=3"
 };
 std::vector<TrainerPreset> presets_of_trainer(std::string_view trainer);
+
+// TrainerField is a key that says a field of an experiment by itself
+// (import/trainer/trainer_fields).
+struct TrainerField {
+  std::string key;
+  std::string path;  // "model.latent.kv_rank"
+  std::string kind;  // "truth", "number"; else a whole number, or one of `values`
+  std::vector<std::pair<std::string, std::string>> values;  // of the key, and here
+  std::string absent;  // what it is where no file has the key; "": not said
+  std::string omit;    // what is not said
+  std::string why;     // without a key: why the field may read back as another value
+};
+// Throws ConfigError if the tables have no such group.
+const std::vector<TrainerField>& fields_of_trainer(std::string_view software,
+                                                   std::string_view group);
 
 }  // namespace stepsim

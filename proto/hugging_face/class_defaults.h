@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 
 namespace stepsim {
 

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "proto/hugging_face/hugging_face_families.h"
+#include "proto/hugging_face/families/hugging_face_families.h"
 #include "proto/hugging_face/text_part.h"
 #include "proto/hugging_face/vision_part.h"
 #include "proto/hugging_face/weight_types.h"
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/suggestion.h"
 
 namespace stepsim {

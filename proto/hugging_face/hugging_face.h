@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <string>
 
-#include "proto/message_file.h"
+#include "proto/messages/message_file.h"
 #include "proto/model.pb.h"
 
 namespace stepsim {

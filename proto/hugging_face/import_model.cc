@@ -7,8 +7,8 @@
 #include <string>
 
 #include "proto/catalog/catalog_reference.h"
+#include "proto/hugging_face/families/hugging_face_families.h"
 #include "proto/hugging_face/hugging_face.h"
-#include "proto/hugging_face/hugging_face_families.h"
 #include "proto/to_spec.h"
 #include "workload/model_counts.h"
 

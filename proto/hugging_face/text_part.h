@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 
 namespace stepsim {
 

@@ -4,7 +4,8 @@
 #include <array>
 #include <string_view>
 
-#include "proto/hugging_face/hugging_face_config.h"
+#include "proto/hugging_face/families/hugging_face_config.h"
+#include "proto/messages/message_fields.h"
 
 namespace stepsim {
 namespace {
@@ -24,13 +25,21 @@ bool is_qwen(const Json& object) {
   return std::ranges::count(kQwen, text_at(object, "model_type")) > 0;
 }
 
+// What the families call the sizes of their vision parts.
+struct VisionSize {
+  const char* field;
+  const char* qwen;
+  const char* moonvit;
+};
+constexpr std::array kSizes = {
+    VisionSize{"vision.layers", "depth", "vt_num_hidden_layers"},
+    VisionSize{"vision.hidden", "hidden_size", "vt_hidden_size"},
+    VisionSize{"vision.heads", "num_heads", "vt_num_attention_heads"},
+    VisionSize{"vision.intermediate", "intermediate_size", "vt_intermediate_size"},
+    VisionSize{"vision.patch", "patch_size", "patch_size"}};
+
 void read_qwen(Config& config, file::Model& model) {
   file::Vision& vision = *model.mutable_vision();
-  vision.set_layers(config.size("depth", "vision.layers"));
-  vision.set_hidden(config.size("hidden_size", "vision.hidden"));
-  vision.set_heads(config.size("num_heads", "vision.heads"));
-  vision.set_intermediate(config.size("intermediate_size", "vision.intermediate"));
-  vision.set_patch(config.size("patch_size", "vision.patch"));
   vision.set_frames(config.size_or("temporal_patch_size", "vision.frames", 2));
   vision.set_merge(config.size_or("spatial_merge_size", "vision.merge", 2));
   vision.set_positions(config.size_or("num_position_embeddings", "vision.positions", 2304));
@@ -43,11 +52,6 @@ void read_qwen(Config& config, file::Model& model) {
 // MoonViT: positions are a table of rows x columns.
 void read_moonvit(Config& config, file::Model& model) {
   file::Vision& vision = *model.mutable_vision();
-  vision.set_layers(config.size("vt_num_hidden_layers", "vision.layers"));
-  vision.set_hidden(config.size("vt_hidden_size", "vision.hidden"));
-  vision.set_heads(config.size("vt_num_attention_heads", "vision.heads"));
-  vision.set_intermediate(config.size("vt_intermediate_size", "vision.intermediate"));
-  vision.set_patch(config.size("patch_size", "vision.patch"));
   vision.set_positions(config.size("init_pos_emb_height", "vision.positions") *
                        config.size("init_pos_emb_width", "vision.positions"));
   const std::vector<std::int64_t> merged = config.numbers("merge_kernel_size");
@@ -67,7 +71,12 @@ bool is_read_vision(const Json& object) {
 void read_vision(const std::string& name, const Json& object, file::Model& model,
                  ProblemList& problems) {
   Config config(name + ": vision_config", object, problems);
-  is_qwen(object) ? read_qwen(config, model) : read_moonvit(config, model);
+  const bool qwen = is_qwen(object);
+  for (const VisionSize& size : kSizes) {
+    const std::int64_t value = config.size(qwen ? size.qwen : size.moonvit, size.field);
+    set_field(model, size.field, std::to_string(value));
+  }
+  qwen ? read_qwen(config, model) : read_moonvit(config, model);
 }
 
 }  // namespace stepsim

@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
+#include "proto/messages/problem_list.h"
 #include "proto/model.pb.h"
-#include "proto/problem_list.h"
 
 namespace stepsim {
 

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "proto/hugging_face/hugging_face_config.h"
+#include "proto/hugging_face/families/hugging_face_config.h"
 #include "proto/model.pb.h"
 
 namespace stepsim {

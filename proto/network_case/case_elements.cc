@@ -10,6 +10,10 @@
 namespace stepsim {
 namespace {
 
+bool is_object_name(const std::string& key) {
+  return key == "transport" || key == "switches";
+}
+
 bool is_list_name(const std::string& key) {
   return key == "links" || key == "flows" || key == "expect";
 }
@@ -40,6 +44,8 @@ class ElementReader final : public JsonEvents {
       element_.open(std::move(container));
     } else if (depth_ == 0 && !container.is_object()) {
       return stop("must be a JSON object, is a list");
+    } else if (depth_ == 1 && is_object_name(root_key_) && container.is_object()) {
+      element_.open(std::move(container));
     } else if (depth_ == 1) {
       begin_list(container);
     }
@@ -52,9 +58,15 @@ class ElementReader final : public JsonEvents {
     if (!element_.is_open()) return true;
     element_.close();
     if (element_.is_open()) return true;
+    const bool is_object = depth_ == 1;
     if (const auto& key = element_.repeated_key()) {
-      problems_.push_back({root_key_ + "[" + std::to_string(index_) + "]", given_twice(*key)});
+      problems_.push_back(
+          {root_key_ + (is_object ? "" : "[" + std::to_string(index_) + "]"), given_twice(*key)});
       return false;
+    }
+    if (is_object) {
+      visitor_.value(root_key_, element_.root());
+      return true;
     }
     visitor_.element(root_key_, index_++, element_.root());
     return true;

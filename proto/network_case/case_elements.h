@@ -1,6 +1,6 @@
 // read_case_elements() walks through a network case (network_case.h) without storing it. It passes
-// on each element of the lists "links", "flows" and "expect", and each plain value beside them, and
-// skips the rest.
+// on each element of the lists "links", "flows" and "expect", each plain value beside them, and the
+// objects "transport" and "switches", and skips the rest.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/error.h"
 #include "sim/base/input_file.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/error.h"
 #include "sim/base/units.h"
 

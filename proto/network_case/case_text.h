@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/inflated_input.h"
 
 namespace stepsim {

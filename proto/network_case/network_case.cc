@@ -7,6 +7,7 @@
 
 #include "proto/network_case/case_elements.h"
 #include "proto/network_case/case_fields.h"
+#include "proto/network_case/case_transport.h"
 #include "sim/base/error.h"
 #include "sim/base/suggestion.h"
 
@@ -33,6 +34,7 @@ class CaseLoader {
   void read_expected(const Json& element);
   void check_format();
   void read_packet_rules();
+  void read_transport();
   Bytes read_packet_size(const char* key, Bytes most);
   void check_dependences();
 
@@ -258,6 +260,44 @@ void CaseLoader::read_packet_rules() {
                   "must be \"store_and_forward\" or \"cut_through\", is " + shown(switching));
   }
   result_.packets = rules;
+  if (values_.contains("transport")) read_transport();
+}
+
+void CaseLoader::read_transport() {
+  const Json& transport = values_.at("transport");
+  if (!transport.is_object()) {
+    problems_.add("transport", "must be an object");
+    return;
+  }
+  TransportSpec spec = read_case_transport(transport, problems_);
+  if (!transport.contains("parameters")) {
+    if (!transport.contains("payload")) spec.payload = result_.packets->packet_bytes;
+    if (values_.contains("switches")) read_case_switches(values_.at("switches"), spec, problems_);
+    const Json seed = values_.value("seed", Json());
+    if (seed.is_number_unsigned()) {
+      spec.seed = seed.get<std::uint64_t>();
+    } else if (!seed.is_null()) {
+      problems_.add("seed", "must be a whole number from 0, is " + shown(seed));
+    }
+  }
+  if (result_.packets->header_bytes) {
+    problems_.add("switching", "must be \"store_and_forward\" with a transport");
+  }
+  // Reference runs are run as they are, whatever their headroom loses.
+  const Link* longest = nullptr;
+  for (const Link& link : result_.fabric.links()) {
+    const auto flight = [](const Link& of) {
+      return of.bandwidth.value() * static_cast<double>(of.latency.count());
+    };
+    if (longest == nullptr || flight(link) > flight(*longest)) longest = &link;
+  }
+  const bool is_own = longest != nullptr && !transport.contains("parameters");
+  for (const Problem& problem :
+       check_transport(spec, is_own ? longest->bandwidth.value() : 0,
+                       is_own ? longest->latency.count() : 0)) {
+    problems_.add("transport." + problem.field, problem.message);
+  }
+  result_.transport = std::move(spec);
 }
 
 Bytes CaseLoader::read_packet_size(const char* key, Bytes most) {

@@ -10,6 +10,7 @@
 // The format "stepsim-oracle-packet/1" adds "packet_bytes", "switching" (store_and_forward, or
 // cut_through with "header_bytes"), and exact times in whole picoseconds: "latency_ps", "start_ps",
 // "finish_ps" stand for the same in seconds where they are there. "src" and "dst" may be left out.
+// A packet case may have a "transport" and then "switches" and "seed" (case_transport.h).
 // Ids are strings or whole numbers; 1 and "1" are two ids. Other fields are for people.
 //
 // A case is read as a stream. Its memory depends on its content (about 70 bytes per flow and 4 per
@@ -28,6 +29,7 @@
 #include "sim/base/units.h"
 #include "sim/network/fabric.h"
 #include "sim/network/flow_run.h"
+#include "sim/network/transport/transport_spec.h"
 
 namespace stepsim {
 
@@ -48,6 +50,7 @@ struct NetworkCase {
   NameTable link_ids;                  // as JSON texts: "A>B" with its quotes, or 7
   NameTable flow_ids;                  // the same
   std::optional<PacketRules> packets;  // set in the packet format
+  std::optional<TransportSpec> transport;
   std::vector<ExpectedFinish> expected;
 };
 

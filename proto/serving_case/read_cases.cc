@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/base/error.h"
 #include "sim/base/field_text.h"
 #include "sim/base/input_file.h"

@@ -5,15 +5,14 @@
 #include <string>
 #include <utility>
 
-#include "schedules/lowering/context.h"
-#include "schedules/lowering/graph_tables.h"
-#include "schedules/lowering/lowered_model.h"
-#include "schedules/lowering/offload.h"
-#include "schedules/lowering/planned_bytes.h"
-#include "schedules/lowering/shared_weights.h"
+#include "schedules/lowering/bytes/planned_bytes.h"
 #include "schedules/lowering/split_pass.h"
-#include "schedules/lowering/stage_contents.h"
-#include "schedules/lowering/stage_lowering.h"
+#include "schedules/lowering/stages/graph_tables.h"
+#include "schedules/lowering/stages/lowered_model.h"
+#include "schedules/lowering/stages/offload.h"
+#include "schedules/lowering/stages/shared_weights.h"
+#include "schedules/lowering/stages/stage_contents.h"
+#include "schedules/lowering/stages/stage_lowering.h"
 #include "schedules/pipeline/orders/fused_neighbours.h"
 #include "schedules/plan/axis.h"
 #include "schedules/plan/communicators.h"
@@ -54,23 +53,24 @@ void add_lane(Lane lane, Communicator communicator, GraphTables& tables,
   result.lanes[static_cast<std::size_t>(lane)] = tables.communicator(std::move(communicator));
 }
 
-void add_expert_lanes(const ParallelPlan& plan, GraphTables& tables, PlanCommunicators& result) {
+void add_expert_lanes(const Ranks& mesh, GraphTables& tables, PlanCommunicators& result) {
   const auto group = [&](ExpertAxis axis) {
-    return expert_partition(plan, "ep", Axis::kExpert, {axis});
+    return expert_partition(mesh, "ep", Axis::kExpert, {axis});
   };
-  if (plan.mesh.etp > 1) {
+  if (mesh.etp > 1) {
     add_lane(Lane::kExpertTensor, group(ExpertAxis::kExpertTensor), tables, result);
   }
-  if (plan.mesh.ep > 1) add_lane(Lane::kExperts, group(ExpertAxis::kExpert), tables, result);
+  if (mesh.ep > 1) add_lane(Lane::kExperts, group(ExpertAxis::kExpert), tables, result);
 }
 
-void add_width_lanes(const ParallelPlan& plan, GraphTables& tables, PlanCommunicators& result) {
-  const Communicator all = partition(plan, "", Axis::kTensor, {PlanAxis::kTensor});
+void add_width_lanes(const Ranks& mesh, std::int64_t width, GraphTables& tables,
+                     PlanCommunicators& result) {
+  const Communicator all = partition(mesh, "", Axis::kTensor, {PlanAxis::kTensor});
   for (const Lane lane : {Lane::kWidth, Lane::kWidthRegather}) {
-    add_lane(lane, neighbours(all, "", plan.tensor.tensor_width), tables, result);
+    add_lane(lane, neighbours(all, "", width), tables, result);
   }
   for (const Lane lane : {Lane::kFeatures, Lane::kFeaturesRegather}) {
-    add_lane(lane, across_neighbours(all, "", plan.tensor.tensor_width), tables, result);
+    add_lane(lane, across_neighbours(all, "", width), tables, result);
   }
 }
 
@@ -78,16 +78,17 @@ PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& 
                                     const PipelineSchedule& schedule, GraphTables& tables) {
   PlanCommunicators result;
   const auto add = [&](std::string name, Axis purpose, std::initializer_list<PlanAxis> axes) {
-    return tables.communicator(partition(plan, std::move(name), purpose, axes));
+    return tables.communicator(partition(plan.mesh, std::move(name), purpose, axes));
   };
   const auto add_axis = [&](Lane lane, PlanAxis axis) {
-    add_lane(lane, partition(plan, "", axis_of(lane), {axis}), tables, result);
+    add_lane(lane, partition(plan.mesh, "", axis_of(lane), {axis}), tables, result);
   };
   if (plan.mesh.tp > 1) {
     add_axis(Lane::kTensor, PlanAxis::kTensor);
     if (has_fused_ops(schedule)) add_axis(Lane::kTensorBackward, PlanAxis::kTensor);
     if (plan.tensor.sequence_parallel) add_axis(Lane::kTensorRegather, PlanAxis::kTensor);
-    if (plan.divides_width()) add_width_lanes(plan, tables, result);
+    if (plan.tensor.divides_width())
+      add_width_lanes(plan.mesh, plan.tensor.tensor_width, tables, result);
   }
   if (plan.mesh.cp > 1) {
     add_axis(Lane::kContext, PlanAxis::kContext);
@@ -95,22 +96,23 @@ PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& 
       add_axis(Lane::kContextGradients, PlanAxis::kContext);
     }
   }
-  if (model.experts.routed > 0) add_expert_lanes(plan, tables, result);
+  if (model.experts.routed > 0) add_expert_lanes(plan.mesh, tables, result);
   if (plan.mesh.pp > 1) result.pipeline = add("pp", Axis::kPipeline, {PlanAxis::kPipeline});
   const bool copies = schedule.placement == Placement::kBidirectional;
   const auto add_replicas = [&](Communicator replicas, const std::string& name,
                                 std::int64_t shards) {
-    const Communicator all = copies ? mirrored(plan, replicas) : std::move(replicas);
+    const Communicator all = copies ? mirrored(plan.mesh, replicas) : std::move(replicas);
     return add_replica_groups(all, name, static_cast<std::int64_t>(all.groups.front().size()),
                               shards * (copies ? 2 : 1), plan.state.zero, tables);
   };
   const auto add_dense = [&](const std::string& name) {
-    return add_replicas(partition(plan, "dp", Axis::kData, {PlanAxis::kContext, PlanAxis::kData}),
-                        name, plan.sharded_over());
+    return add_replicas(
+        partition(plan.mesh, "dp", Axis::kData, {PlanAxis::kContext, PlanAxis::kData}), name,
+        plan.sharded_over());
   };
   const auto add_experts = [&](const std::string& name) {
-    return add_replicas(expert_partition(plan, "edp", Axis::kData, {ExpertAxis::kExpertData}), name,
-                        plan.edp());
+    return add_replicas(expert_partition(plan.mesh, "edp", Axis::kData, {ExpertAxis::kExpertData}),
+                        name, plan.mesh.edp());
   };
   result.dense = add_dense("dp");
   if (copies) result.upper_dense = add_dense("dp upper");
@@ -120,11 +122,11 @@ PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& 
   }
   for (const SharedWeights& weights : shared_weights(model, plan)) {
     result.shared.push_back(
-        tables.communicator(some_stages(plan, weights.name, Axis::kData, weights.holders)));
+        tables.communicator(some_stages(plan.mesh, weights.name, Axis::kData, weights.holders)));
   }
   // Replicas with whole gradients compute the same norm.
   const bool alike = plan.state.zero == 0 && plan.mesh.ep == 1;
-  const std::int64_t of_a_stage = alike ? plan.mesh.tp : plan.ranks() / plan.mesh.pp;
+  const std::int64_t of_a_stage = alike ? plan.mesh.tp : plan.mesh.ranks() / plan.mesh.pp;
   if (plan.update.clip_gradients && plan.update.post_validation && of_a_stage > 1) {
     result.norm = alike ? add("gradient norm", Axis::kOther, {PlanAxis::kTensor})
                         : add("gradient norm", Axis::kOther,
@@ -133,22 +135,20 @@ PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& 
              of_a_stage * plan.mesh.pp > 1) {
     result.norm = alike
                       ? add("gradient norm", Axis::kOther, {PlanAxis::kTensor, PlanAxis::kPipeline})
-                      : tables.communicator(everybody(plan, "gradient norm", Axis::kOther));
+                      : tables.communicator(everybody(plan.mesh, "gradient norm", Axis::kOther));
   }
   return result;
 }
 
-std::vector<RankData> place(const ModelSpec& model, const ParallelPlan& plan,
-                            const Places& places) {
-  const std::vector<std::uint32_t> chips = place_ranks(plan, places);
-  const auto roles = static_cast<std::uint32_t>(roles_of(model, plan).size());
+std::vector<RankData> place(const Ranks& mesh, const Roles& roles, const Places& places) {
+  const std::vector<std::uint32_t> chips = place_ranks(mesh, places);
   std::vector<RankData> ranks;
-  for (std::int64_t rank = 0; rank < plan.ranks(); ++rank) {
+  for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank) {
     const auto at = [&](PlanAxis axis) {
-      return static_cast<std::uint32_t>(coordinate(plan, rank, axis));
+      return static_cast<std::uint32_t>(coordinate(mesh, rank, axis));
     };
-    const auto role = static_cast<std::uint32_t>(role_of(model, plan, rank));
-    ranks.push_back({.program = ProgramId(at(PlanAxis::kPipeline) * roles + role),
+    const std::size_t program = at(PlanAxis::kPipeline) * roles.size() + roles.of(mesh, rank);
+    ranks.push_back({.program = ProgramId(static_cast<std::uint32_t>(program)),
                      .chip = chips[static_cast<std::size_t>(rank)],
                      .tp = at(PlanAxis::kTensor),
                      .cp = at(PlanAxis::kContext),
@@ -158,11 +158,10 @@ std::vector<RankData> place(const ModelSpec& model, const ParallelPlan& plan,
   return ranks;
 }
 
-std::string name_of(std::int32_t stage, const Role& role, const ModelSpec& model,
-                    const ParallelPlan& plan) {
+std::string name_of(std::int32_t stage, const Role& role, const Roles& roles) {
   std::string name = "stage " + std::to_string(stage);
-  if (context_ranks_differ(plan, model)) name += ", cp " + std::to_string(role.context_rank);
-  if (!model.experts.load.empty()) name += ", ep " + std::to_string(role.expert_rank);
+  if (roles.contexts > 1) name += ", cp " + std::to_string(role.context_rank);
+  if (roles.experts > 1) name += ", ep " + std::to_string(role.expert_rank);
   return name;
 }
 
@@ -181,27 +180,30 @@ void add_host(const HostLaunches& launches, OpGraph& graph) {
 
 OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& places,
               const ChipSpec& chip, const PipelineCosts& costs) {
-  if (plan.splits_ffn()) return lower_split_pass(model, plan, places, chip);
-  const std::vector<Role> roles = roles_of(model, plan);
+  if (plan.mesh.splits_ffn()) return lower_split_pass(model, plan, places, chip);
+  const Roles roles = roles_of(model, plan);
   ExpertExchange exchange;
-  if (routes_by_matrix(model, plan)) {
+  if (routes_by_matrix(model, plan.mesh, plan.experts)) {
     const Shard shard = shard_of(plan, {});
-    exchange = expert_exchange(model, plan, token_routing(part_of_model(model, shard)), places);
+    exchange = expert_exchange(model, plan.mesh, plan.experts,
+                               token_routing(part_of_model(model, shard)), places);
   }
   std::vector<LoweredModel> models;
-  for (const Role& role : roles) models.push_back(lower_model(model, plan, role, exchange));
+  for (std::size_t role = 0; role < roles.size(); ++role) {
+    models.push_back(lower_model(model, plan, roles[role], exchange));
+  }
 
   OpGraph graph;
   graph.path_labels = {"forward", "backward", "recompute", "optimizer"};
   graph.pipeline_stages = static_cast<std::uint32_t>(plan.mesh.pp);
-  graph.ranks = place(model, plan, places);
+  graph.ranks = place(plan.mesh, roles, places);
   GraphTables tables(graph);
   const PipelineSchedule schedule = schedule_of(plan, costs);
   std::optional<Posting> posting;
   if (const auto rule = posting_rule(plan)) posting = rule->post(schedule, costs);
   const PlanCommunicators communicators = add_communicators(model, plan, schedule, tables);
   const ModelLayers& layers = models.front().layers;
-  const std::vector<std::int32_t> first_block = first_blocks(model, plan, schedule);
+  const std::vector<std::int32_t> first_block = first_blocks(layers_of_stages(plan, model.layers));
   std::vector<Bytes> boundaries;
   for (std::size_t stage = 1; stage + 1 < first_block.size(); ++stage) {
     boundaries.push_back(message_size(model, plan, layers, first_block[stage]));
@@ -219,7 +221,7 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
                   .boundary = layers.boundary,
                   .weights = Bytes(0),
                   .cache = Bytes(0),
-                  .builder = ProgramBuilder(name_of(rank, roles[role], model, plan))};
+                  .builder = ProgramBuilder(name_of(rank, roles[role], roles))};
     // Stages have about as many ops as the one before.
     if (!graph.programs.empty()) writing.builder.expect(graph.programs.back());
     fill_stage(model, models[role], writing);
@@ -231,7 +233,7 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
       graph.programs.push_back(write(rank, role));
     }
   }
-  if (plan.is_launched()) add_host(plan.launches, graph);
+  if (plan.launches.delay_ops()) add_host(plan.launches, graph);
   graph.axes = axis_names();
   graph.planned_bytes = planned_bytes(model, plan, models.front(), exchange);
   graph.byte_matrices = std::move(exchange.matrices);

@@ -20,7 +20,7 @@
 #include "sim/chips/chip_spec.h"
 #include "sim/network/places.h"
 #include "sim/program/op_graph.h"
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
 
 namespace stepsim {
 

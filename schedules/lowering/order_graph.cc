@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "schedules/lowering/message_names.h"
+#include "schedules/lowering/stages/message_names.h"
 #include "schedules/plan/axis.h"
 #include "sim/program/program_builder.h"
 

@@ -1,7 +1,7 @@
 // order_graph() turns a pipeline schedule alone into an op graph: one program per rank, ops of
 // given times on its compute stream, and messages without bytes to neighbouring ranks. On a network
 // that takes the send time for a message, simulate() gives what replay() computes
-// (analysis/step/schedule_run.h): lists run strictly in order, and sends delay nobody.
+// (experiment/step/schedule_run.h): lists run strictly in order, and sends delay nobody.
 //
 //   stream              ops
 //   compute             the rank's list, one op an entry, a fused one too

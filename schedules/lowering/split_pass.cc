@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/lowering/expert_chips.h"
-#include "schedules/lowering/graph_tables.h"
-#include "schedules/lowering/lowered_model.h"
-#include "schedules/lowering/planned_bytes.h"
-#include "schedules/lowering/stage.h"
+#include "schedules/lowering/bytes/planned_bytes.h"
+#include "schedules/lowering/stages/expert_chips.h"
+#include "schedules/lowering/stages/graph_tables.h"
+#include "schedules/lowering/stages/lowered_model.h"
+#include "schedules/lowering/stages/stage.h"
 #include "schedules/plan/axis.h"
 #include "schedules/plan/communicators.h"
 #include "schedules/plan/inference_plan.h"
@@ -204,7 +204,8 @@ class SplitPass {
  private:
   ExpertExchange exchange_of(const ParallelPlan& plan) const {
     const Shard shard = shard_of(plan, {});
-    return exchange_with_expert_chips(plan, token_routing(part_of_model(model_, shard)));
+    return exchange_with_expert_chips(plan.mesh, plan.precision, requests_of(plan).tokens(),
+                                      token_routing(part_of_model(model_, shard)));
   }
 
   std::size_t part_of_size(RequestBatch requests) {
@@ -228,12 +229,13 @@ class SplitPass {
   }
 
   void count_in_flight(PassPart& part) const {
-    const auto expert = static_cast<std::uint32_t>(plan_.mesh_ranks());
+    const auto expert = static_cast<std::uint32_t>(plan_.mesh.mesh_ranks());
     const InFlight pair{.copies = part.exchange.matrices[0].between(0, expert),
                         .results = part.exchange.matrices[1].between(expert, 0)};
-    part.at_attention = {plan_.pass_experts.chips * pair.copies,
-                         plan_.pass_experts.chips * pair.results};
-    part.at_experts = {plan_.mesh_ranks() * pair.copies, plan_.mesh_ranks() * pair.results};
+    part.at_attention = {plan_.mesh.expert_chips * pair.copies,
+                         plan_.mesh.expert_chips * pair.results};
+    part.at_experts = {plan_.mesh.mesh_ranks() * pair.copies,
+                       plan_.mesh.mesh_ranks() * pair.results};
     for (CutBlock& block : part.blocks) {
       if (!block.dispatch) continue;
       take_from_workspace(part.at_attention.copies, block.before.back());
@@ -247,10 +249,10 @@ class SplitPass {
   }
 
   void place(const Places& places) {
-    const std::vector<std::uint32_t> chips = place_ranks(plan_, places);
-    for (std::int64_t rank = 0; rank < plan_.ranks(); ++rank) {
-      const bool is_expert = rank >= plan_.mesh_ranks();
-      const std::int64_t own = is_expert ? rank - plan_.mesh_ranks() : rank;
+    const std::vector<std::uint32_t> chips = place_ranks(plan_.mesh, places);
+    for (std::int64_t rank = 0; rank < plan_.mesh.ranks(); ++rank) {
+      const bool is_expert = rank >= plan_.mesh.mesh_ranks();
+      const std::int64_t own = is_expert ? rank - plan_.mesh.mesh_ranks() : rank;
       const std::int64_t inner = is_expert ? plan_.mesh.etp : plan_.mesh.tp;
       graph_.ranks.push_back({.program = ProgramId(is_expert ? 1 : 0),
                               .chip = chips[static_cast<std::size_t>(rank)],
@@ -267,13 +269,15 @@ class SplitPass {
     };
     const auto name = [](Lane lane) { return std::string(name_of(lane)); };
     if (plan_.mesh.tp > 1) {
-      add(Lane::kTensor, partition(plan_, name(Lane::kTensor), Axis::kTensor, {PlanAxis::kTensor}));
+      add(Lane::kTensor,
+          partition(plan_.mesh, name(Lane::kTensor), Axis::kTensor, {PlanAxis::kTensor}));
     }
     if (plan_.mesh.etp > 1) {
-      add(Lane::kExpertTensor, sharing_experts(plan_, name(Lane::kExpertTensor), Axis::kExpert));
+      add(Lane::kExpertTensor,
+          sharing_experts(plan_.mesh, name(Lane::kExpertTensor), Axis::kExpert));
     }
     for (const Lane lane : {Lane::kDispatch, Lane::kCombine}) {
-      add(lane, everybody(plan_, name(lane), Axis::kExpert));
+      add(lane, everybody(plan_.mesh, name(lane), Axis::kExpert));
     }
     return result;
   }
@@ -402,7 +406,7 @@ class SplitPass {
 
 OpGraph lower_split_pass(const ModelSpec& model, const ParallelPlan& plan, const Places& places,
                          const ChipSpec& chip) {
-  assert(plan.splits_ffn());
+  assert(plan.mesh.splits_ffn());
   return SplitPass(model, plan, chip).graph(places);
 }
 

@@ -21,12 +21,12 @@
 #include "sim/chips/chip_spec.h"
 #include "sim/network/places.h"
 #include "sim/program/op_graph.h"
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
 
 namespace stepsim {
 
-// REQUIRES: check(plan, model, places) is empty; plan.splits_ffn(). Linear in the ops, and ranks^2
-// for each size of micro-batches.
+// REQUIRES: check(plan, model, places) is empty; plan.mesh.splits_ffn(). Linear in the ops, and
+// ranks^2 for each size of micro-batches.
 OpGraph lower_split_pass(const ModelSpec& model, const ParallelPlan& plan, const Places& places,
                          const ChipSpec& chip);
 

@@ -3,7 +3,7 @@
 // the names here go into OpGraph::axes.
 //
 // Similar types: PlanAxis (parallel_plan.h) is a dimension of the mesh of ranks. Lane
-// (schedules/lowering/layer_step.h) is a stream of communication within a layer. Region
+// (schedules/lowering/steps/layer_step.h) is a stream of communication within a layer. Region
 // (workload/layers.h) says how activations are divided over chips. Several lanes serve one axis,
 // and an axis may join dimensions (dp: cp x dp) or have none (host), so no two of the four sets are
 // equal.

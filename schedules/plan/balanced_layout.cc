@@ -63,8 +63,8 @@ bool are_alike(std::span<const double> costs) {
 
 PipelineSchedule shape_of(const ParallelPlan& plan) {
   PipelineSchedule shape{.microbatches = 1,
-                         .chunks = static_cast<std::int32_t>(chunks_of(plan)),
-                         .placement = placement_of(plan)};
+                         .chunks = static_cast<std::int32_t>(chunks_of(plan.pipeline)),
+                         .placement = placement_of(plan.pipeline)};
   shape.ranks.resize(static_cast<std::size_t>(plan.mesh.pp));
   return shape;
 }
@@ -145,7 +145,7 @@ std::vector<std::int64_t> even_layout(const ParallelPlan& plan, const ModelSpec&
 
 std::vector<std::int64_t> balanced_layout(const ParallelPlan& plan, const ModelSpec& model) {
   const ForwardFlops flops = forward_flops(model, plan.batch.sequence, plan.batch.document_length);
-  if (are_alike(flops.layers) && chunks_of(plan) > 1 && stages_of(plan) > plan.mesh.pp) {
+  if (are_alike(flops.layers) && chunks_of(plan.pipeline) > 1 && stages_of(plan) > plan.mesh.pp) {
     return divided_over_ranks(plan, model.layers, flops.head / flops.layers.front());
   }
   return divide_evenly(flops.layers, stages_of(plan), flops.head);

@@ -1,6 +1,6 @@
 // Divides the layers of a model over the stages of a pipeline by their arithmetic: for models whose
 // layers are not alike, and for the head, which costs as much as several layers of a small model.
-// It is what `layout=balanced` begins with; experiment/fastest_layout.h goes on from there.
+// It is what `layout=balanced` begins with; experiment/bounds/fastest_layout.h goes on from there.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "schedules/plan/parallel_plan.h"
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
 
 namespace stepsim {
 

@@ -23,14 +23,14 @@ struct RankRange {
   std::int64_t first = 0;
   std::int64_t end = 0;
 };
-RankRange mesh_of(const ParallelPlan& plan) {
-  return {0, plan.mesh_ranks()};
+RankRange mesh_of(const Ranks& mesh) {
+  return {0, mesh.mesh_ranks()};
 }
 
 // Ranks of a range with the same key form a group; groups are in the order of their first ranks.
 template <typename Key>
-Communicator partition_by(const ParallelPlan& plan, const RankRange& range, std::string name,
-                          Axis purpose, const Key& key_of) {
+Communicator partition_by(const Ranks& mesh, const RankRange& range, std::string name, Axis purpose,
+                          const Key& key_of) {
   Communicator communicator{.name = std::move(name), .axis = purpose, .groups = {}, .seat_of = {}};
   std::unordered_map<std::int64_t, std::uint32_t> group_of;  // by key; looked up, never iterated
   for (std::int64_t rank = range.first; rank < range.end; ++rank) {
@@ -39,37 +39,37 @@ Communicator partition_by(const ParallelPlan& plan, const RankRange& range, std:
     if (added) communicator.groups.emplace_back();
     communicator.groups[place->second].emplace_back(static_cast<std::uint32_t>(rank));
   }
-  seat_everybody(communicator, static_cast<std::size_t>(plan.ranks()));
+  seat_everybody(communicator, static_cast<std::size_t>(mesh.ranks()));
   return communicator;
 }
 
 }  // namespace
 
-Communicator partition(const ParallelPlan& plan, std::string name, Axis purpose,
+Communicator partition(const Ranks& mesh, std::string name, Axis purpose,
                        std::initializer_list<PlanAxis> axes) {
   std::array<std::int64_t, kPlanAxes> stride{};  // of each axis in the number of a rank
   std::int64_t inner = 1;
-  for (const PlanAxis axis : plan.mesh.order) {
+  for (const PlanAxis axis : mesh.order) {
     stride[static_cast<std::size_t>(axis)] = inner;
-    inner *= plan.size_of(axis);
+    inner *= mesh.size_of(axis);
   }
-  return partition_by(plan, mesh_of(plan), std::move(name), purpose, [&](std::int64_t rank) {
+  return partition_by(mesh, mesh_of(mesh), std::move(name), purpose, [&](std::int64_t rank) {
     std::int64_t first = rank;
     for (const PlanAxis axis : axes) {
-      first -= coordinate(plan, rank, axis) * stride[static_cast<std::size_t>(axis)];
+      first -= coordinate(mesh, rank, axis) * stride[static_cast<std::size_t>(axis)];
     }
     return first;
   });
 }
 
-Communicator expert_partition(const ParallelPlan& plan, std::string name, Axis purpose,
+Communicator expert_partition(const Ranks& mesh, std::string name, Axis purpose,
                               std::initializer_list<ExpertAxis> axes) {
-  return partition_by(plan, mesh_of(plan), std::move(name), purpose, [&](std::int64_t rank) {
-    std::int64_t key = coordinate(plan, rank, PlanAxis::kPipeline);
+  return partition_by(mesh, mesh_of(mesh), std::move(name), purpose, [&](std::int64_t rank) {
+    std::int64_t key = coordinate(mesh, rank, PlanAxis::kPipeline);
     for (const ExpertAxis axis :
          {ExpertAxis::kExpertTensor, ExpertAxis::kExpert, ExpertAxis::kExpertData}) {
       const bool varies = std::ranges::count(axes, axis) > 0;
-      key = key * plan.size_of(axis) + (varies ? 0 : coordinate(plan, rank, axis));
+      key = key * mesh.size_of(axis) + (varies ? 0 : coordinate(mesh, rank, axis));
     }
     return key;
   });
@@ -101,31 +101,31 @@ Communicator across_neighbours(const Communicator& whole, std::string name, std:
   return parts;
 }
 
-Communicator everybody(const ParallelPlan& plan, std::string name, Axis purpose) {
-  return partition_by(plan, {0, plan.ranks()}, std::move(name), purpose,
+Communicator everybody(const Ranks& mesh, std::string name, Axis purpose) {
+  return partition_by(mesh, {0, mesh.ranks()}, std::move(name), purpose,
                       [](std::int64_t) { return 0; });
 }
 
-Communicator sharing_experts(const ParallelPlan& plan, std::string name, Axis purpose) {
-  assert(plan.splits_ffn());
-  const std::int64_t first = plan.mesh_ranks();
-  return partition_by(plan, {first, plan.ranks()}, std::move(name), purpose,
-                      [&](std::int64_t rank) { return (rank - first) / plan.mesh.etp; });
+Communicator sharing_experts(const Ranks& mesh, std::string name, Axis purpose) {
+  assert(mesh.splits_ffn());
+  const std::int64_t first = mesh.mesh_ranks();
+  return partition_by(mesh, {first, mesh.ranks()}, std::move(name), purpose,
+                      [&](std::int64_t rank) { return (rank - first) / mesh.etp; });
 }
 
-Communicator mirrored(const ParallelPlan& plan, const Communicator& replicas) {
-  assert(plan.mesh.pp % 2 == 0);
+Communicator mirrored(const Ranks& mesh, const Communicator& replicas) {
+  assert(mesh.pp % 2 == 0);
   Communicator pairs{.name = replicas.name, .axis = replicas.axis, .groups = {}, .seat_of = {}};
-  const std::int64_t of_a_stage = plan.ranks() / plan.mesh.pp;
+  const std::int64_t of_a_stage = mesh.ranks() / mesh.pp;
   std::unordered_map<std::int64_t, std::uint32_t> pair_of;  // looked up, never iterated
   for (const bool upper : {false, true}) {
     for (const std::vector<RankId>& group : replicas.groups) {
       const auto rank = static_cast<std::int64_t>(group.front().index());
-      const std::int64_t stage = coordinate(plan, rank, PlanAxis::kPipeline);
-      if ((stage >= plan.mesh.pp / 2) != upper) continue;
-      const std::int64_t lower = std::min(stage, plan.mesh.pp - 1 - stage);
+      const std::int64_t stage = coordinate(mesh, rank, PlanAxis::kPipeline);
+      if ((stage >= mesh.pp / 2) != upper) continue;
+      const std::int64_t lower = std::min(stage, mesh.pp - 1 - stage);
       const auto [place, added] =
-          pair_of.try_emplace(lower * of_a_stage + number_in_stage(plan, rank),
+          pair_of.try_emplace(lower * of_a_stage + number_in_stage(mesh, rank),
                               static_cast<std::uint32_t>(pairs.groups.size()));
       if (added) pairs.groups.emplace_back();
       std::vector<RankId>& both = pairs.groups[place->second];
@@ -136,17 +136,17 @@ Communicator mirrored(const ParallelPlan& plan, const Communicator& replicas) {
   return pairs;
 }
 
-Communicator some_stages(const ParallelPlan& plan, std::string name, Axis purpose,
+Communicator some_stages(const Ranks& mesh, std::string name, Axis purpose,
                          const std::vector<std::int32_t>& stages) {
-  assert(std::ranges::is_sorted(stages) && (stages.empty() || stages.back() < plan.mesh.pp));
-  Communicator communicator = partition(plan, std::move(name), purpose, {PlanAxis::kPipeline});
+  assert(std::ranges::is_sorted(stages) && (stages.empty() || stages.back() < mesh.pp));
+  Communicator communicator = partition(mesh, std::move(name), purpose, {PlanAxis::kPipeline});
   for (std::vector<RankId>& group : communicator.groups) {
     std::vector<RankId> some;
     for (const std::int32_t stage : stages) some.push_back(group[static_cast<std::size_t>(stage)]);
     group = std::move(some);
   }
   communicator.seat_of.clear();
-  seat_everybody(communicator, static_cast<std::size_t>(plan.ranks()));
+  seat_everybody(communicator, static_cast<std::size_t>(mesh.ranks()));
   return communicator;
 }
 

@@ -14,11 +14,11 @@ namespace stepsim {
 
 // Returns one group for each combination of the coordinates along the other axes. Members are in
 // the order of their coordinates along `axes`, the innermost axis of the plan's order fastest.
-Communicator partition(const ParallelPlan& plan, std::string name, Axis purpose,
+Communicator partition(const Ranks& mesh, std::string name, Axis purpose,
                        std::initializer_list<PlanAxis> axes);
 
 // The same in the experts' mesh: groups differ along `axes` among etp, ep and edp, within a stage.
-Communicator expert_partition(const ParallelPlan& plan, std::string name, Axis purpose,
+Communicator expert_partition(const Ranks& mesh, std::string name, Axis purpose,
                               std::initializer_list<ExpertAxis> axes);
 
 // neighbours() returns groups of `size` neighbours in each group of `whole`. across() returns the
@@ -28,20 +28,20 @@ Communicator neighbours(const Communicator& whole, std::string name, std::int64_
 Communicator across_neighbours(const Communicator& whole, std::string name, std::int64_t size);
 
 // With experts on chips of their own: groups of those that share the same experts (etp). REQUIRES:
-// plan.splits_ffn().
-Communicator sharing_experts(const ParallelPlan& plan, std::string name, Axis purpose);
+// mesh.splits_ffn().
+Communicator sharing_experts(const Ranks& mesh, std::string name, Axis purpose);
 
 // Returns all ranks as one group.
-Communicator everybody(const ParallelPlan& plan, std::string name, Axis purpose);
+Communicator everybody(const Ranks& mesh, std::string name, Axis purpose);
 
 // Returns the groups of `replicas` joined in pairs: those of pipeline stages s and pp - 1 - s,
 // which hold copies of the same two stages. The lower stage's ranks come first. REQUIRES: pp is
 // even; the groups of `replicas` lie within stages.
-Communicator mirrored(const ParallelPlan& plan, const Communicator& replicas);
+Communicator mirrored(const Ranks& mesh, const Communicator& replicas);
 
 // Returns groups of these ranks of the pipeline, with otherwise equal coordinates. Other ranks
-// belong to no group. REQUIRES: `stages` ascend, and are below plan.pp.
-Communicator some_stages(const ParallelPlan& plan, std::string name, Axis purpose,
+// belong to no group. REQUIRES: `stages` ascend, and are below mesh.pp.
+Communicator some_stages(const Ranks& mesh, std::string name, Axis purpose,
                          const std::vector<std::int32_t>& stages);
 
 }  // namespace stepsim

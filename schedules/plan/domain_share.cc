@@ -10,11 +10,11 @@ bool fit_each_other(std::int64_t a, std::int64_t b) {
 }
 
 // Returns strides and extents of the groups that communicate all at once, in ranks.
-std::vector<std::int64_t> steps_of_groups(const ParallelPlan& plan) {
+std::vector<std::int64_t> steps_of_groups(const Ranks& mesh) {
   std::vector<std::int64_t> steps;
   std::int64_t stride = 1;
-  for (const PlanAxis axis : plan.mesh.order) {
-    const std::int64_t extent = stride * plan.size_of(axis);
+  for (const PlanAxis axis : mesh.order) {
+    const std::int64_t extent = stride * mesh.size_of(axis);
     if (axis != PlanAxis::kPipeline && extent > stride) {
       steps.push_back(stride);
       steps.push_back(extent);
@@ -22,24 +22,24 @@ std::vector<std::int64_t> steps_of_groups(const ParallelPlan& plan) {
     stride = extent;
   }
   // Only the ranks of a stage that follow each other make blocks of experts.
-  if (plan.splits_ffn()) {
-    steps.push_back(plan.mesh.etp);
-  } else if (plan.mesh.order.back() == PlanAxis::kPipeline || plan.mesh.pp == 1) {
-    steps.push_back(plan.mesh.etp);
-    steps.push_back(plan.mesh.etp * plan.mesh.ep);
+  if (mesh.splits_ffn()) {
+    steps.push_back(mesh.etp);
+  } else if (mesh.order.back() == PlanAxis::kPipeline || mesh.pp == 1) {
+    steps.push_back(mesh.etp);
+    steps.push_back(mesh.etp * mesh.ep);
   }
   return steps;
 }
 
 }  // namespace
 
-std::int64_t domain_share(const ParallelPlan& plan, const Places& places) {
+std::int64_t domain_share(const Ranks& mesh, const Places& places) {
   const std::int64_t domain = chips_per_node(places);
-  if (plan.mesh.chips_per_domain) return std::min(*plan.mesh.chips_per_domain, domain);
-  const std::int64_t ranks = plan.ranks();
-  if (!plan.mesh.map.empty() || ranks <= domain) return domain;
+  if (mesh.chips_per_domain) return std::min(*mesh.chips_per_domain, domain);
+  const std::int64_t ranks = mesh.ranks();
+  if (!mesh.map.empty() || ranks <= domain) return domain;
   const std::int64_t domains = static_cast<std::int64_t>(places.chips.size()) / domain;
-  const std::vector<std::int64_t> steps = steps_of_groups(plan);
+  const std::vector<std::int64_t> steps = steps_of_groups(mesh);
   for (std::int64_t share = domain; share * domains >= ranks; --share) {
     const bool is_even = std::ranges::all_of(
         steps, [share](std::int64_t step) { return fit_each_other(step, share); });

@@ -21,9 +21,9 @@
 
 namespace stepsim {
 
-// Returns plan.chips_per_domain; unset: the domain's chips, or the largest even share for which the
+// Returns chips_per_domain; unset: the domain's chips, or the largest even share for which the
 // cluster has enough domains, if all of them are none and there is one. O(chips of a domain).
-std::int64_t domain_share(const ParallelPlan& plan, const Places& places);
+std::int64_t domain_share(const Ranks& mesh, const Places& places);
 
 // Returns chips: `share` of each `domain`.
 std::vector<std::uint32_t> place_by_domains(std::int64_t ranks, std::int64_t share,

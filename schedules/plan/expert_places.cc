@@ -6,18 +6,17 @@ namespace stepsim {
 namespace {
 
 // Returns the chips of each group of ep, in the order of its members.
-std::vector<std::vector<std::uint32_t>> chips_of_groups(const ParallelPlan& plan,
-                                                        const Places& places) {
-  const std::vector<std::uint32_t> chips = place_ranks(plan, places);
-  const auto groups = static_cast<std::size_t>(plan.ranks() / plan.mesh.ep);
+std::vector<std::vector<std::uint32_t>> chips_of_groups(const Ranks& mesh, const Places& places) {
+  const std::vector<std::uint32_t> chips = place_ranks(mesh, places);
+  const auto groups = static_cast<std::size_t>(mesh.ranks() / mesh.ep);
   std::vector<std::vector<std::uint32_t>> result(
-      groups, std::vector<std::uint32_t>(static_cast<std::size_t>(plan.mesh.ep)));
-  for (std::int64_t rank = 0; rank < plan.ranks(); ++rank) {
-    const std::int64_t group = (coordinate(plan, rank, PlanAxis::kPipeline) * plan.edp() +
-                                coordinate(plan, rank, ExpertAxis::kExpertData)) *
-                                   plan.mesh.etp +
-                               coordinate(plan, rank, ExpertAxis::kExpertTensor);
-    const std::int64_t member = coordinate(plan, rank, ExpertAxis::kExpert);
+      groups, std::vector<std::uint32_t>(static_cast<std::size_t>(mesh.ep)));
+  for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank) {
+    const std::int64_t group = (coordinate(mesh, rank, PlanAxis::kPipeline) * mesh.edp() +
+                                coordinate(mesh, rank, ExpertAxis::kExpertData)) *
+                                   mesh.etp +
+                               coordinate(mesh, rank, ExpertAxis::kExpertTensor);
+    const std::int64_t member = coordinate(mesh, rank, ExpertAxis::kExpert);
     result[static_cast<std::size_t>(group)][static_cast<std::size_t>(member)] =
         chips[static_cast<std::size_t>(rank)];
   }
@@ -26,11 +25,11 @@ std::vector<std::vector<std::uint32_t>> chips_of_groups(const ParallelPlan& plan
 
 }  // namespace
 
-std::int64_t ranks_of_expert_node(const ParallelPlan& plan, const Places& places) {
+std::int64_t ranks_of_expert_node(const Ranks& mesh, const Places& places) {
   if (places.levels.empty() || places.levels.front().kind != LevelKind::kSwitched) return 0;
   const std::uint32_t size = places.levels.front().size;
   std::size_t node = 0;
-  for (const std::vector<std::uint32_t>& group : chips_of_groups(plan, places)) {
+  for (const std::vector<std::uint32_t>& group : chips_of_groups(mesh, places)) {
     std::size_t first = 1;  // index of the next node's first rank
     while (first < group.size() && group[first] / size == group[0] / size) ++first;
     if (node == 0) node = first;
@@ -45,13 +44,14 @@ std::int64_t ranks_of_expert_node(const ParallelPlan& plan, const Places& places
   return static_cast<std::int64_t>(node);
 }
 
-bool routes_by_matrix(const ModelSpec& model, const ParallelPlan& plan) {
+bool routes_by_matrix(const ModelSpec& model, const Ranks& mesh, const ExpertPlacement& experts) {
   const bool uneven = !model.experts.load.empty() || model.experts.capacity_factor > 0;
-  return plan.mesh.ep > 1 && (plan.experts.dispatch != Dispatch::kAllToAll || uneven);
+  return mesh.ep > 1 && (experts.dispatch != Dispatch::kAllToAll || uneven);
 }
 
-ExpertRouting expert_routing(const ModelSpec& model, const ParallelPlan& plan, std::int64_t node) {
-  ExpertRouting routing{.members = static_cast<std::uint32_t>(plan.mesh.ep),
+ExpertRouting expert_routing(const ModelSpec& model, const Ranks& mesh,
+                             const ExpertPlacement& experts, std::int64_t node) {
+  ExpertRouting routing{.members = static_cast<std::uint32_t>(mesh.ep),
                         .experts = static_cast<std::uint32_t>(model.experts.routed),
                         .top_k = static_cast<std::uint32_t>(model.experts.visited()),
                         .tokens = 1,
@@ -59,10 +59,10 @@ ExpertRouting expert_routing(const ModelSpec& model, const ParallelPlan& plan, s
                         .load = model.experts.load,
                         .copies = TokenCopies::kPerExpert,
                         .capacity_factor = model.experts.capacity_factor};
-  if (plan.experts.dispatch == Dispatch::kAllToAll) return routing;
-  routing.copies = node < plan.mesh.ep ? TokenCopies::kPerNode : TokenCopies::kPerMember;
+  if (experts.dispatch == Dispatch::kAllToAll) return routing;
+  routing.copies = node < mesh.ep ? TokenCopies::kPerNode : TokenCopies::kPerMember;
   routing.members_of_node = static_cast<std::uint32_t>(node);
-  routing.node_limit = static_cast<std::uint32_t>(plan.experts.node_limit.value_or(0));
+  routing.node_limit = static_cast<std::uint32_t>(experts.node_limit.value_or(0));
   return routing;
 }
 

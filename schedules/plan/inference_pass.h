@@ -9,7 +9,7 @@
 
 #include "sim/chips/kernel.h"
 #include "workload/inference.h"
-#include "workload/pass_themes.h"
+#include "workload/parts/pass_themes.h"
 
 namespace stepsim {
 
@@ -30,7 +30,8 @@ struct InferencePass {
   std::int64_t prefill_context = 0;
   std::int64_t pass_microbatches = 1;  // parts of a pass that take turns on both kinds of chips
   std::optional<DataType> expert_weight_type{};  // unset: as other weights
-  std::optional<DataType> expert_type{};       // in which experts compute; unset: as other matmuls
+  std::optional<DataType> expert_type{};  // in which experts compute; unset: as other matmuls
+  double expert_spread = 1;               // the most popular expert over the least (expert_layer.h)
   std::optional<RequestBatch> own_requests{};  // of a replica, instead of what the keys say
 };
 

@@ -19,7 +19,7 @@ void check_training(const ParallelPlan& plan, Rules& rules) {
   for (const auto& [field, value] : {std::pair{"context", plan.pass.context},
                                      std::pair{"prefill_tokens", plan.pass.prefill_tokens},
                                      std::pair{"prefill_context", plan.pass.prefill_context},
-                                     std::pair{"ffn_chips", plan.pass_experts.chips}}) {
+                                     std::pair{"ffn_chips", plan.mesh.expert_chips}}) {
     rules.require(value == 0, field, "is " + std::to_string(value) + but);
   }
   rules.require(
@@ -30,7 +30,7 @@ void check_training(const ParallelPlan& plan, Rules& rules) {
   rules.require(
       !plan.pass.expert_type, "expert_dtype",
       "is " + std::string(plan.pass.expert_type ? name_of(*plan.pass.expert_type) : "") + but);
-  rules.require(plan.pass_experts.spread == 1, "expert_spread", "is not 1" + but);
+  rules.require(plan.pass.expert_spread == 1, "expert_spread", "is not 1" + but);
   rules.require(plan.cache.split == CacheSplit::kHeads, "cache_split", "is requests" + but);
   rules.require(plan.experts.dispatch != Dispatch::kAuto, "dispatch",
                 "is auto, but the plan is of training: all_to_all or two_level");
@@ -49,7 +49,8 @@ void check_training_keys(const ParallelPlan& plan, Rules& rules) {
   refuse(plan.update.separate_accumulation, "separate_accumulation", "false");
   refuse(plan.update.free_gradients, "free_gradients", "false");
   refuse(plan.pipeline.own_schedule || plan.pipeline.optimal_schedule ||
-             plan.pipeline.schedule != ScheduleName::kOneForwardOneBackward || chunks_of(plan) > 1,
+             plan.pipeline.schedule != ScheduleName::kOneForwardOneBackward ||
+             chunks_of(plan.pipeline) > 1,
          "schedule", "leave schedule and chunks out; a pass goes through the stages once");
   refuse(plan.messages.batch_p2p, "batch_p2p", "false");
   refuse(plan.offload.copy_checkpoint, "copy_checkpoint", "false");
@@ -69,7 +70,7 @@ void check_unsupported(const ParallelPlan& plan, const ModelSpec& model, Rules& 
          "is " + std::string(name_of(plan.tensor.cp_mode)) +
              ", but in inference context ranks gather keys and values or pass them round: "
              "all_gather, zigzag_ring or ring");
-  refuse(plan.divides_width() && plan.mesh.cp > 1, "tensor_width",
+  refuse(plan.tensor.divides_width() && plan.mesh.cp > 1, "tensor_width",
          "with context ranks is not modelled in inference: 1");
   refuse(plan.pieces.tensor_chunks > 1, "tensor_chunks", "is not modelled in inference: 1");
   refuse(plan.pieces.tensor_pieces > 1, "tensor_pieces", "is not modelled in inference: 1");
@@ -80,7 +81,7 @@ void check_unsupported(const ParallelPlan& plan, const ModelSpec& model, Rules& 
 }
 
 void check_experts_of_group(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  if (model.experts.routed == 0 || plan.mesh.tp <= 1 || plan.splits_ffn()) return;
+  if (model.experts.routed == 0 || plan.mesh.tp <= 1 || plan.mesh.splits_ffn()) return;
   const std::int64_t parts = plan.mesh.ep * plan.mesh.etp;
   const std::int64_t all = plan.mesh.tp * plan.mesh.dp;
   rules.require(parts == plan.mesh.tp || (parts > plan.mesh.tp && all % parts == 0), "ep",
@@ -111,7 +112,7 @@ void check_expert_keys(const ParallelPlan& plan, const ModelSpec& model, Rules& 
   refuse(plan.pass.expert_weight_type.has_value(), "expert_weight_dtype",
          text(plan.pass.expert_weight_type));
   refuse(plan.pass.expert_type.has_value(), "expert_dtype", text(plan.pass.expert_type));
-  refuse(plan.pass_experts.spread != 1, "expert_spread", "not 1");
+  refuse(plan.pass.expert_spread != 1, "expert_spread", "not 1");
 }
 
 void check_cache_split(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
@@ -127,20 +128,20 @@ void check_cache_split(const ParallelPlan& plan, const ModelSpec& model, Rules& 
 
 // Checks experts on chips of their own.
 void check_split(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  if (!plan.splits_ffn()) return;
+  if (!plan.mesh.splits_ffn()) return;
   constexpr std::int64_t kMostSplitRanks = 4096;  // pairs of them are listed
   const ExpertSpec& experts = model.experts;
-  const std::string chips = std::to_string(plan.pass_experts.chips);
+  const std::string chips = std::to_string(plan.mesh.expert_chips);
   const std::string with = ", but ffn_chips is " + chips + ": ";
   rules.require(experts.routed > 0, "ffn_chips",
                 "is " + chips + ", but the model has no routed experts to put there: 0");
-  rules.require(
-      experts.routed == 0 || plan.mesh.ep * plan.mesh.etp == plan.pass_experts.chips, "ep",
-      "x etp is " + std::to_string(plan.mesh.ep) + " x " + std::to_string(plan.mesh.etp) + with +
-          "ep x etp = " + chips + " with ep a divisor of the " + std::to_string(experts.routed) +
-          " experts and etp one of their width, " + std::to_string(experts.intermediate));
-  rules.require(plan.ranks() <= kMostSplitRanks, "ffn_chips",
-                "is " + chips + ", which makes " + std::to_string(plan.ranks()) +
+  rules.require(experts.routed == 0 || plan.mesh.ep * plan.mesh.etp == plan.mesh.expert_chips, "ep",
+                "x etp is " + std::to_string(plan.mesh.ep) + " x " + std::to_string(plan.mesh.etp) +
+                    with + "ep x etp = " + chips + " with ep a divisor of the " +
+                    std::to_string(experts.routed) + " experts and etp one of their width, " +
+                    std::to_string(experts.intermediate));
+  rules.require(plan.mesh.ranks() <= kMostSplitRanks, "ffn_chips",
+                "is " + chips + ", which makes " + std::to_string(plan.mesh.ranks()) +
                     " ranks; a pass with experts on chips of their own has at most " +
                     std::to_string(kMostSplitRanks));
   const auto refuse = [&](bool given, const char* field, const std::string& is,
@@ -155,7 +156,8 @@ void check_split(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
   refuse(plan.cache.split != CacheSplit::kHeads, "cache_split", "is requests", "heads");
   refuse(plan.pieces.overlap_shared_experts, "overlap_shared_experts", "is true",
          "false; shared experts run while routed ones do anyway");
-  refuse(plan.is_launched(), "host_launch_cost", "is given", "leave it out, or cuda_graphs=step");
+  refuse(plan.launches.delay_ops(), "host_launch_cost", "is given",
+         "leave it out, or cuda_graphs=step");
   refuse(plan.mesh.tp > 1 && !plan.tensor.sequence_parallel, "sequence_parallel", "is false",
          "each tensor rank sends its own tokens there: true");
   refuse(!experts.load.empty() || experts.capacity_factor > 0, "ffn_chips",
@@ -230,14 +232,14 @@ void complete_inference(const ModelSpec& model, ParallelPlan& plan) {
   }
   const bool has_experts = model.experts.routed > 0;
   // Each tensor rank sends its own part of the tokens.
-  if (has_experts && spans_groups(plan)) plan.tensor.sequence_parallel = true;
-  if (plan.splits_ffn()) {
+  if (has_experts && spans_groups(plan.mesh)) plan.tensor.sequence_parallel = true;
+  if (plan.mesh.splits_ffn()) {
     if (!has_experts || plan.mesh.ep != 1 || plan.mesh.etp != 1) return;
-    const std::int64_t groups = std::gcd(plan.pass_experts.chips, model.experts.routed);
-    if (model.experts.intermediate % (plan.pass_experts.chips / groups) != 0)
+    const std::int64_t groups = std::gcd(plan.mesh.expert_chips, model.experts.routed);
+    if (model.experts.intermediate % (plan.mesh.expert_chips / groups) != 0)
       return;  // check_split()
     plan.mesh.ep = groups;
-    plan.mesh.etp = plan.pass_experts.chips / groups;
+    plan.mesh.etp = plan.mesh.expert_chips / groups;
     return;
   }
   if (has_experts && plan.mesh.tp > 1 && plan.mesh.ep == 1 && plan.mesh.etp == 1)
@@ -284,7 +286,7 @@ std::vector<RequestBatch> microbatches_of(const RequestBatch& batch, std::int64_
 }
 
 std::int64_t count_of_microbatches(const ParallelPlan& plan) {
-  if (!plan.splits_ffn()) return 1;
+  if (!plan.mesh.splits_ffn()) return 1;
   return static_cast<std::int64_t>(
       microbatches_of(requests_of(plan), plan.pass.pass_microbatches).size());
 }
@@ -305,7 +307,7 @@ Bytes cache_of_layers(const ModelSpec& model, const RequestBatch& batch, std::in
 }
 
 void check_inference(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  rules.require(plan.pass.pass_microbatches == 1 || plan.splits_ffn(), "pass_microbatches",
+  rules.require(plan.pass.pass_microbatches == 1 || plan.mesh.splits_ffn(), "pass_microbatches",
                 "is " + std::to_string(plan.pass.pass_microbatches) +
                     ", but without ffn_chips a pass is not cut: 1, or ffn_chips");
   if (!plan.is_inference()) return check_training(plan, rules);

@@ -9,7 +9,7 @@
 #include "schedules/plan/parallel_plan.h"
 #include "schedules/plan/plan_rules.h"
 #include "workload/inference.h"
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
 
 namespace stepsim {
 

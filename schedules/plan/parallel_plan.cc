@@ -83,85 +83,81 @@ std::string_view name_of(Dispatch dispatch) {
   return kNames[static_cast<std::size_t>(dispatch)];
 }
 
-DataType ParallelPlan::wide(DataType type) {
-  return stepsim::size_of(type) == Bytes(1) ? DataType::kBf16 : type;
-}
-
-std::int64_t ParallelPlan::size_of(PlanAxis axis) const {
+std::int64_t Ranks::size_of(PlanAxis axis) const {
   switch (axis) {
     case PlanAxis::kTensor:
-      return mesh.tp;
+      return tp;
     case PlanAxis::kContext:
-      return mesh.cp;
+      return cp;
     case PlanAxis::kData:
-      return mesh.dp;
+      return dp;
     case PlanAxis::kPipeline:
-      return mesh.pp;
+      return pp;
   }
   return 1;
 }
 
-std::int64_t ParallelPlan::size_of(ExpertAxis axis) const {
+std::int64_t Ranks::size_of(ExpertAxis axis) const {
   switch (axis) {
     case ExpertAxis::kExpertTensor:
-      return mesh.etp;
+      return etp;
     case ExpertAxis::kExpert:
-      return mesh.ep;
+      return ep;
     case ExpertAxis::kExpertData:
       return edp();
   }
   return 1;
 }
 
-std::int64_t coordinate(const ParallelPlan& plan, std::int64_t rank, PlanAxis axis) {
-  for (const PlanAxis inner : plan.mesh.order) {
-    if (inner == axis) return rank % plan.size_of(axis);
-    rank /= plan.size_of(inner);
+std::int64_t coordinate(const Ranks& mesh, std::int64_t rank, PlanAxis axis) {
+  for (const PlanAxis inner : mesh.order) {
+    if (inner == axis) return rank % mesh.size_of(axis);
+    rank /= mesh.size_of(inner);
   }
   return 0;
 }
 
-std::int64_t number_in_stage(const ParallelPlan& plan, std::int64_t rank) {
+std::int64_t number_in_stage(const Ranks& mesh, std::int64_t rank) {
   std::int64_t number = 0;
   std::int64_t stride = 1;
-  for (const PlanAxis axis : plan.mesh.order) {
+  for (const PlanAxis axis : mesh.order) {
     if (axis == PlanAxis::kPipeline) continue;
-    number += coordinate(plan, rank, axis) * stride;
-    stride *= plan.size_of(axis);
+    number += coordinate(mesh, rank, axis) * stride;
+    stride *= mesh.size_of(axis);
   }
   return number;
 }
 
-std::int64_t coordinate(const ParallelPlan& plan, std::int64_t rank, ExpertAxis axis) {
-  const std::int64_t number = number_in_stage(plan, rank);
+std::int64_t coordinate(const Ranks& mesh, std::int64_t rank, ExpertAxis axis) {
+  const std::int64_t number = number_in_stage(mesh, rank);
   switch (axis) {
     case ExpertAxis::kExpertTensor:
-      return number % plan.mesh.etp;
+      return number % mesh.etp;
     case ExpertAxis::kExpert:
-      return number / plan.mesh.etp % plan.mesh.ep;
+      return number / mesh.etp % mesh.ep;
     case ExpertAxis::kExpertData:
-      return number / (plan.mesh.etp * plan.mesh.ep);
+      return number / (mesh.etp * mesh.ep);
   }
   return 0;
 }
 
-std::vector<std::uint32_t> place_ranks(const ParallelPlan& plan, const Places& places) {
+std::vector<std::uint32_t> place_ranks(const Ranks& mesh, const Places& places) {
   const std::int64_t domain = chips_per_node(places);
-  const std::int64_t share = domain_share(plan, places);
-  if (share < domain) return place_by_domains(plan.ranks(), share, domain);
+  const std::int64_t share = domain_share(mesh, places);
+  if (share < domain) return place_by_domains(mesh.ranks(), share, domain);
   // Finds the levels of each axis, innermost first. Axes that are not mapped share the remaining
   // levels, in the plan's order, as one axis.
   std::vector<std::size_t> free_levels;
   std::vector<std::vector<std::size_t>> levels_of(kPlanAxes);
   for (std::size_t level = 0; level < places.levels.size(); ++level) {
     bool mapped = false;
-    for (const AxisMapping& mapping : plan.mesh.map) {
+    for (const AxisMapping& mapping : mesh.map) {
       mapped = mapped || std::ranges::count(mapping.levels, places.levels[level].name) > 0;
     }
     if (!mapped) free_levels.push_back(level);
   }
   std::vector<bool> is_mapped(kPlanAxes, false);
-  for (const AxisMapping& mapping : plan.mesh.map) {
+  for (const AxisMapping& mapping : mesh.map) {
     is_mapped[static_cast<std::size_t>(mapping.axis)] = true;
     for (const std::string& name : mapping.levels) {
       levels_of[static_cast<std::size_t>(mapping.axis)].push_back(*places.find(name));
@@ -173,7 +169,7 @@ std::vector<std::uint32_t> place_ranks(const ParallelPlan& plan, const Places& p
   }
 
   std::vector<std::uint32_t> chips;
-  for (std::int64_t rank = 0; rank < plan.ranks(); ++rank) {
+  for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank) {
     std::uint32_t chip = 0;
     auto lay = [&](std::int64_t at, const std::vector<std::size_t>& levels) {
       for (const std::size_t level : levels) {
@@ -182,20 +178,20 @@ std::vector<std::uint32_t> place_ranks(const ParallelPlan& plan, const Places& p
         at /= size;
       }
     };
-    if (rank >= plan.mesh_ranks()) {  // of the experts: nothing is mapped
+    if (rank >= mesh.mesh_ranks()) {  // of the experts: nothing is mapped
       lay(rank, free_levels);
       chips.push_back(chip);
       continue;
     }
     std::int64_t unmapped = 0;
     std::int64_t unmapped_size = 1;
-    for (const PlanAxis axis : plan.mesh.order) {
-      const std::int64_t at = coordinate(plan, rank, axis);
+    for (const PlanAxis axis : mesh.order) {
+      const std::int64_t at = coordinate(mesh, rank, axis);
       if (is_mapped[static_cast<std::size_t>(axis)]) {
         lay(at, levels_of[static_cast<std::size_t>(axis)]);
       } else {
         unmapped += at * unmapped_size;
-        unmapped_size *= plan.size_of(axis);
+        unmapped_size *= mesh.size_of(axis);
       }
     }
     lay(unmapped, free_levels);

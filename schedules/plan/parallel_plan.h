@@ -1,5 +1,5 @@
 // ParallelPlan says how a training step is divided over ranks. Plan keys are those of the command
-// line and of experiment files: docs/plan-keys.md.
+// line and of experiment files: `stepsim help plan`.
 //
 //   ranks = tp x cp x dp x pp, numbered in `order`, innermost first:
 //   with tp-cp-dp-pp, rank = tp + TP * (cp + CP * (dp + DP * pp))
@@ -30,7 +30,7 @@
 #include "sim/base/error.h"
 #include "sim/chips/chip_spec.h"
 #include "sim/network/places.h"
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
 
 namespace stepsim {
 
@@ -63,7 +63,6 @@ struct ParallelPlan {
 
   InferencePass pass{};
   CachePlan cache{};
-  PassExperts pass_experts{};
 
   // Returns the bytes a parameter of the gradients that are held: sums, and if they are added up by
   // kernels of their own, those of a micro-batch beside them.
@@ -73,13 +72,6 @@ struct ParallelPlan {
            (update.separate_accumulation ? stepsim::size_of(DataType::kBf16).value() : 0);
   }
   bool is_inference() const { return pass.inference != Inference::kNone; }
-  bool splits_ffn() const { return pass_experts.chips > 0; }
-  std::int64_t mesh_ranks() const { return mesh.tp * mesh.cp * mesh.dp * mesh.pp; }
-  std::int64_t ranks() const { return mesh_ranks() + pass_experts.chips; }
-  // Returns the tokens of one picture.
-  std::int64_t picture_tokens() const {
-    return batch.picture_tokens > 0 ? batch.picture_tokens : batch.vision_tokens;
-  }
   std::int64_t microbatches() const {
     return batch.global_batch / (mesh.dp * batch.microbatch_size);
   }
@@ -89,28 +81,13 @@ struct ParallelPlan {
                ? tokens_of_chip(*pass.own_requests, mesh.cp, 1)
                : batch.microbatch_size * (batch.sequence / mesh.cp) + pass.prefill_tokens;
   }
-  std::int64_t replicas() const { return mesh.cp * mesh.dp; }
-  std::int64_t sharded_over() const { return state.shard.value_or(replicas()); }
-  std::int64_t edp() const {
-    return splits_ffn() ? 1 : mesh.tp * mesh.cp * mesh.dp / (mesh.etp * mesh.ep);
-  }
-  std::int64_t size_of(PlanAxis axis) const;
-  std::int64_t size_of(ExpertAxis axis) const;
+  std::int64_t sharded_over() const { return state.shard.value_or(mesh.replicas()); }
   // Training holds weights of one byte in 16 bits too; what is served was made narrow before.
   DataType weights() const {
-    return precision.weight_type.value_or(is_inference() ? precision.type : wide(precision.type));
+    return precision.weight_type.value_or(is_inference() ? precision.type
+                                                         : Precision::wide(precision.type));
   }
-  DataType activations() const { return precision.activation_type.value_or(wide(precision.type)); }
-  DataType cached() const { return cache.type.value_or(activations()); }
-  DataType communicated() const { return precision.communication_type.value_or(activations()); }
-  // Whether anything is copied to the host.
-  bool offloads() const {
-    return offload.optimizer || offload.activations || offload.copy_checkpoint;
-  }
-  DataType dispatched() const { return precision.dispatch_type.value_or(communicated()); }
-  DataType combined() const { return precision.combine_type.value_or(activations()); }
-  // Whether operands of matmuls have scales for rows or for blocks of them.
-  bool scales_rows() const { return narrow.scales_rows(precision.type); }
+  DataType cached() const { return cache.type.value_or(precision.activations()); }
   // REQUIRES: lora_rank.
   Adapters adapters() const {
     assert(training.lora_rank);
@@ -118,12 +95,7 @@ struct ParallelPlan {
             .places = training.lora_modules,
             .frozen = training.frozen_type};
   }
-  // Whether ops wait until the host has launched them.
-  bool is_launched() const {
-    return launches.host_launch_cost && launches.cuda_graphs != CudaGraphs::kStep;
-  }
   bool divides_tokens() const { return tensor.sequence_parallel && mesh.tp > 1; }
-  bool divides_width() const { return tensor.tensor_width > 1; }
   // Megatron Core's rule: rings of many replicas pass large enough pieces on.
   std::int64_t bucket_parameters() const {
     return messages.gradient_bucket_parameters.value_or(mesh.dp <= 40 ? 40'000'000
@@ -131,11 +103,8 @@ struct ParallelPlan {
   }
   bool scatters_messages() const {
     return messages.scatter_messages && mesh.tp > 1 && mesh.pp > 1 && !tensor.sequence_parallel &&
-           !divides_width();
+           !tensor.divides_width();
   }
-
- private:
-  static DataType wide(DataType type);
 };
 
 // Returns the plan with the recompute that its software makes of the one that was chosen.
@@ -152,17 +121,14 @@ std::vector<Problem> check_without_model(const ParallelPlan& plan, const Places&
 // Returns the problems of a plan on this chip: data types that it cannot compute in.
 std::vector<Problem> check(const ParallelPlan& plan, const ChipSpec& chip);
 
-// Returns the schedule's name: "1f1b", "optimal", "own schedule".
-std::string_view schedule_text(const ParallelPlan& plan);
-
 // Returns the coordinate of `rank` along `axis`.
-std::int64_t coordinate(const ParallelPlan& plan, std::int64_t rank, PlanAxis axis);
-std::int64_t coordinate(const ParallelPlan& plan, std::int64_t rank, ExpertAxis axis);
+std::int64_t coordinate(const Ranks& mesh, std::int64_t rank, PlanAxis axis);
+std::int64_t coordinate(const Ranks& mesh, std::int64_t rank, ExpertAxis axis);
 
 // Returns the number of `rank` among the tp x cp x dp ranks of its stage, in the plan's order.
-std::int64_t number_in_stage(const ParallelPlan& plan, std::int64_t rank);
+std::int64_t number_in_stage(const Ranks& mesh, std::int64_t rank);
 
 // Returns the chip number of every rank. REQUIRES: check() is empty.
-std::vector<std::uint32_t> place_ranks(const ParallelPlan& plan, const Places& places);
+std::vector<std::uint32_t> place_ranks(const Ranks& mesh, const Places& places);
 
 }  // namespace stepsim

@@ -2,19 +2,17 @@
 
 #pragma once
 
-#include "schedules/plan/parallel_plan.h"
+#include "schedules/plan/plan_themes.h"
 
 namespace stepsim {
 
 // Experts are divided over tensor groups of several data-parallel ranks.
-inline bool spans_groups(const ParallelPlan& plan) {
-  return plan.is_inference() && !plan.splits_ffn() && plan.mesh.tp > 1 &&
-         plan.mesh.ep * plan.mesh.etp > plan.mesh.tp;
+inline bool spans_groups(const Ranks& mesh) {
+  return !mesh.splits_ffn() && mesh.tp > 1 && mesh.ep * mesh.etp > mesh.tp;
 }
 
-inline bool sends_in_pass(const ParallelPlan& plan) {
-  return plan.is_inference() && !plan.splits_ffn() && plan.mesh.ep > 1 &&
-         (plan.mesh.tp == 1 || spans_groups(plan));
+inline bool sends_in_pass(const Ranks& mesh) {
+  return !mesh.splits_ffn() && mesh.ep > 1 && (mesh.tp == 1 || spans_groups(mesh));
 }
 
 }  // namespace stepsim

@@ -13,7 +13,7 @@
 #include "schedules/plan/parallel_plan.h"
 #include "sim/base/error.h"
 #include "sim/network/places.h"
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
 
 namespace stepsim {
 

@@ -18,7 +18,7 @@ ScheduleRequest request_of(const ParallelPlan& plan, const PipelineCosts& costs)
   ScheduleRequest request{.name = plan.pipeline.schedule,
                           .stages = plan.mesh.pp,
                           .microbatches = plan.microbatches(),
-                          .chunks = chunks_of(plan),
+                          .chunks = chunks_of(plan.pipeline),
                           .costs = costs};
   if (plan.pipeline.microbatch_group) request.microbatch_group = *plan.pipeline.microbatch_group;
   if (plan.pipeline.memory_limit) request.memory_limit = *plan.pipeline.memory_limit;
@@ -28,12 +28,13 @@ ScheduleRequest request_of(const ParallelPlan& plan, const PipelineCosts& costs)
 // The limit is the memory of 1F1B unless the plan gives another. The placement must be known before
 // the order is: several chunks are laid out as a V, whose turns need no messages.
 OptimalRequest optimal_request_of(const ParallelPlan& plan, const PipelineCosts& costs) {
-  return {.stages = plan.mesh.pp,
-          .microbatches = plan.microbatches(),
-          .chunks = chunks_of(plan),
-          .costs = costs,
-          .memory_limit = plan.pipeline.memory_limit.value_or(plan.mesh.pp * chunks_of(plan)),
-          .placement = placement_of(plan)};
+  return {
+      .stages = plan.mesh.pp,
+      .microbatches = plan.microbatches(),
+      .chunks = chunks_of(plan.pipeline),
+      .costs = costs,
+      .memory_limit = plan.pipeline.memory_limit.value_or(plan.mesh.pp * chunks_of(plan.pipeline)),
+      .placement = placement_of(plan.pipeline)};
 }
 
 // Words a problem of the schedule's stages and micro-batches in terms of the plan.
@@ -76,45 +77,46 @@ std::vector<Problem> check_optimal(const ParallelPlan& plan) {
 }
 
 // Returns the order of a pass of inference: every stage runs the forward of one micro-batch.
-PipelineSchedule once_forward(const ParallelPlan& plan) {
+PipelineSchedule once_forward(std::int64_t pp) {
   PipelineSchedule schedule{.microbatches = 1, .chunks = 1};
-  schedule.ranks.assign(static_cast<std::size_t>(plan.mesh.pp), {{PipelineOpKind::kForward, 0, 0}});
+  schedule.ranks.assign(static_cast<std::size_t>(pp), {{PipelineOpKind::kForward, 0, 0}});
   return schedule;
 }
 
 // Returns whether the schedule runs forwards and backwards together by itself.
-bool fuses(const ParallelPlan& plan) {
-  if (plan.pipeline.own_schedule) return has_fused_ops(*plan.pipeline.own_schedule);
-  return !plan.pipeline.optimal_schedule && published(plan.pipeline.schedule).fuses;
+bool fuses(const PipelinePlan& plan) {
+  if (plan.own_schedule) return has_fused_ops(*plan.own_schedule);
+  return !plan.optimal_schedule && published(plan.schedule).fuses;
 }
 
 }  // namespace
 
-std::string_view schedule_text(const ParallelPlan& plan) {
-  if (plan.pipeline.own_schedule) return "own schedule";
-  return plan.pipeline.optimal_schedule ? "optimal" : name_of(plan.pipeline.schedule);
+std::string_view schedule_text(const PipelinePlan& plan) {
+  if (plan.own_schedule) return "own schedule";
+  return plan.optimal_schedule ? "optimal" : name_of(plan.schedule);
 }
 
-std::int64_t chunks_of(const ParallelPlan& plan) {
-  if (plan.pipeline.own_schedule) return plan.pipeline.own_schedule->chunks;
-  const std::int64_t usual =
-      plan.pipeline.optimal_schedule ? 1 : published(plan.pipeline.schedule).default_chunks();
-  return std::max<std::int64_t>(1, plan.pipeline.chunks.value_or(usual));
+std::int64_t chunks_of(const PipelinePlan& plan) {
+  if (plan.own_schedule) return plan.own_schedule->chunks;
+  const std::int64_t usual = plan.optimal_schedule ? 1 : published(plan.schedule).default_chunks();
+  return std::max<std::int64_t>(1, plan.chunks.value_or(usual));
 }
 
-Placement placement_of(const ParallelPlan& plan) {
-  if (plan.pipeline.own_schedule) return plan.pipeline.own_schedule->placement;
-  if (plan.pipeline.optimal_schedule) return chunks_of(plan) > 1 ? Placement::kV : Placement::kLoop;
-  return published(plan.pipeline.schedule).placement;
+Placement placement_of(const PipelinePlan& plan) {
+  if (plan.own_schedule) return plan.own_schedule->placement;
+  if (plan.optimal_schedule) return chunks_of(plan) > 1 ? Placement::kV : Placement::kLoop;
+  return published(plan.schedule).placement;
 }
 
 std::int64_t stages_of(const ParallelPlan& plan) {
-  return plan.mesh.pp * (placement_of(plan) == Placement::kBidirectional ? 1 : chunks_of(plan));
+  return plan.mesh.pp *
+         (placement_of(plan.pipeline) == Placement::kBidirectional ? 1 : chunks_of(plan.pipeline));
 }
 
-std::int64_t layers_of(const ParallelPlan& plan, std::int64_t stage, std::int64_t layers) {
-  return plan.pipeline.layout.empty() ? layers / stages_of(plan)
-                                      : plan.pipeline.layout[static_cast<std::size_t>(stage)];
+std::vector<std::int64_t> layers_of_stages(const ParallelPlan& plan, std::int64_t layers) {
+  if (!plan.pipeline.layout.empty()) return plan.pipeline.layout;
+  const std::int64_t stages = stages_of(plan);
+  return std::vector<std::int64_t>(static_cast<std::size_t>(stages), layers / stages);
 }
 
 std::optional<PostingRule> posting_rule(const ParallelPlan& plan) {
@@ -137,15 +139,14 @@ bool overlaps_steps(const ParallelPlan& plan) {
   return published(plan.pipeline.schedule).overlaps_steps;
 }
 
-bool splits_all_backwards(const ParallelPlan& plan) {
-  if (plan.pipeline.own_schedule) {
-    return std::ranges::all_of(
-        plan.pipeline.own_schedule->ranks, [](const std::vector<PipelineOp>& order) {
-          return std::ranges::count(order, PipelineOpKind::kBackward, &PipelineOp::kind) == 0;
-        });
+bool splits_all_backwards(const PipelinePlan& plan) {
+  if (plan.own_schedule) {
+    return std::ranges::all_of(plan.own_schedule->ranks, [](const std::vector<PipelineOp>& order) {
+      return std::ranges::count(order, PipelineOpKind::kBackward, &PipelineOp::kind) == 0;
+    });
   }
-  if (plan.pipeline.optimal_schedule) return true;
-  return published(plan.pipeline.schedule).splits_all_backwards;
+  if (plan.optimal_schedule) return true;
+  return published(plan.schedule).splits_all_backwards;
 }
 
 std::vector<Problem> check_schedule(const ParallelPlan& plan) {
@@ -172,11 +173,11 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
                         "is true, and batches already define what waits for messages: "
                         "overlap_pipeline must stay true"});
   }
-  if (plan.overlap.expert_parallel && !plan.pipeline.own_schedule && fuses(plan)) {
+  if (plan.overlap.expert_parallel && !plan.pipeline.own_schedule && fuses(plan.pipeline)) {
     problems.push_back({"overlap_expert_parallel",
                         fmt::format("is true, but {} fuses forwards and backwards by itself: leave "
                                     "it out",
-                                    schedule_text(plan))});
+                                    schedule_text(plan.pipeline))});
   } else if (plan.overlap.expert_parallel && problems.empty()) {
     const PipelineSchedule order = schedule_of(plan, {});
     if (!has_fused_ops(order)) {
@@ -184,7 +185,7 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
                           fmt::format("is true, but {} with {} micro-batches never has a forward "
                                       "right behind a whole backward: eager_1f1b, "
                                       "interleaved_1f1b, or 1f1b on one stage",
-                                      schedule_text(plan), plan.microbatches())});
+                                      schedule_text(plan.pipeline), plan.microbatches())});
     }
     if (!check_order(order).empty()) {
       problems.push_back(
@@ -192,7 +193,7 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
            fmt::format("is true, but with {} a forward that runs by turns with the backward before "
                        "it would wait for the end of that backward on another rank: eager_1f1b, "
                        "interleaved_1f1b, or 1f1b on one stage",
-                       schedule_text(plan))});
+                       schedule_text(plan.pipeline))});
     }
   }
   if (plan.state.zero == 3 && plan.overlap.expert_parallel) {
@@ -200,11 +201,11 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
                         "is 3 (FSDP) with overlap_expert_parallel, whose forwards and backwards "
                         "gather layers in two orders at once: 0, 1 or 2"});
   }
-  if (plan.state.zero == 3 && placement_of(plan) == Placement::kBidirectional) {
+  if (plan.state.zero == 3 && placement_of(plan.pipeline) == Placement::kBidirectional) {
     problems.push_back({"zero",
                         "is 3 (FSDP) with a schedule that holds two copies of each stage: "
                         "0, 1 or 2, or dualpipev, which holds one"});
-  } else if (plan.state.zero == 3 && fuses(plan)) {
+  } else if (plan.state.zero == 3 && fuses(plan.pipeline)) {
     problems.push_back({"zero",
                         "is 3 (FSDP) with fused forwards and backwards, which gather layers "
                         "in two orders at once: 0, 1 or 2"});
@@ -213,7 +214,7 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
 }
 
 PipelineSchedule schedule_of(const ParallelPlan& plan, const PipelineCosts& costs) {
-  if (plan.is_inference()) return once_forward(plan);
+  if (plan.is_inference()) return once_forward(plan.mesh.pp);
   PipelineSchedule schedule;
   if (plan.pipeline.own_schedule) {
     schedule = *plan.pipeline.own_schedule;

@@ -16,17 +16,17 @@
 namespace stepsim {
 
 // Returns the number of chunks of the model that each rank of the pipeline holds.
-std::int64_t chunks_of(const ParallelPlan& plan);
+std::int64_t chunks_of(const PipelinePlan& plan);
 
 // Returns which stages a rank holds. Bidirectional: two copies of each stage.
-Placement placement_of(const ParallelPlan& plan);
+Placement placement_of(const PipelinePlan& plan);
 
 // Returns the number of global stages, the consecutive parts of the model.
 std::int64_t stages_of(const ParallelPlan& plan);
 
-// Returns the layers of a global stage if the model has `layers`. REQUIRES: check() accepts the
+// Returns the layers of each global stage if the model has `layers`. REQUIRES: check() accepts the
 // division.
-std::int64_t layers_of(const ParallelPlan& plan, std::int64_t stage, std::int64_t layers);
+std::vector<std::int64_t> layers_of_stages(const ParallelPlan& plan, std::int64_t layers);
 
 // Returns the rule by which messages between stages are posted in batches; nullopt without
 // batch_p2p.
@@ -41,7 +41,7 @@ bool plans_by_cost(const ParallelPlan& plan);
 bool overlaps_steps(const ParallelPlan& plan);
 
 // Returns whether no op makes the gradients of inputs and of weights together.
-bool splits_all_backwards(const ParallelPlan& plan);
+bool splits_all_backwards(const PipelinePlan& plan);
 
 // Returns every rule of its schedule that the plan breaks, with the nearest legal values.
 // check_axis_sizes() (plan_rules.h) reports sizes that are not positive.

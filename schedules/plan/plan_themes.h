@@ -13,7 +13,7 @@
 #include "schedules/pipeline/pipeline_schedule.h"
 #include "schedules/pipeline/schedule_name.h"
 #include "sim/chips/kernel.h"
-#include "workload/adapters.h"
+#include "workload/parts/adapters.h"
 
 namespace stepsim {
 
@@ -40,7 +40,7 @@ inline bool keeps_every_second_matmul(Recompute recompute) {
   return recompute == Recompute::kAlternate || recompute == Recompute::kAlternateMatmuls;
 }
 
-// The modules that recompute = selective repeats: schedules/lowering/recompute.h.
+// The modules that recompute = selective repeats: schedules/lowering/recompute/recompute.h.
 enum class RecomputeModule : std::uint8_t {
   kAttention,
   kNorm,
@@ -68,7 +68,7 @@ std::string_view name_of(KeptResult result);  // "qkv"
 enum class Optimizer : std::uint8_t {
   kAdam,
   kNone,  // forward and backward only, as the closed forms count a step; no state
-  kMuon,  // of matrices; Adam of the rest: schedules/lowering/muon.h
+  kMuon,  // of matrices; Adam of the rest: schedules/lowering/stages/muon.h
 };
 inline constexpr std::size_t kOptimizers = 3;
 std::string_view name_of(Optimizer optimizer);  // "adam"
@@ -99,7 +99,8 @@ struct AxisMapping {
   std::vector<std::string> levels;
 };
 
-// Ranks are the sizes of the axes, and where they lie on the chips.
+// Ranks are the sizes of the axes, and where they lie on the chips. The comment of ParallelPlan
+// says how they are numbered.
 struct Ranks {
   std::int64_t tp = 1;
   std::int64_t cp = 1;
@@ -107,12 +108,22 @@ struct Ranks {
   std::int64_t pp = 1;
   std::int64_t ep = 1;
   std::int64_t etp = 1;
+  std::int64_t expert_chips = 0;  // ffn_chips, of the routed experts alone; 0: they are in the mesh
   std::array<PlanAxis, kPlanAxes> order = {PlanAxis::kTensor, PlanAxis::kContext, PlanAxis::kData,
                                            PlanAxis::kPipeline};  // innermost first
   std::vector<AxisMapping> map;                                   // empty: rank r sits on chip r
   bool allow_idle_chips = false;
   // Chips of each node or rack that have ranks; unset: domain_share() chooses.
   std::optional<std::int64_t> chips_per_domain;
+
+  bool splits_ffn() const { return expert_chips > 0; }
+  std::int64_t stage_ranks() const { return tp * cp * dp; }
+  std::int64_t mesh_ranks() const { return stage_ranks() * pp; }
+  std::int64_t ranks() const { return mesh_ranks() + expert_chips; }
+  std::int64_t replicas() const { return cp * dp; }
+  std::int64_t edp() const { return splits_ffn() ? 1 : stage_ranks() / (etp * ep); }
+  std::int64_t size_of(PlanAxis axis) const;
+  std::int64_t size_of(ExpertAxis axis) const;
 };
 
 // BatchShape is what a step computes.
@@ -123,6 +134,10 @@ struct BatchShape {
   std::int64_t microbatch_size = 1;  // sequences
   std::int64_t vision_tokens = 0;    // of a sequence, or of a new prompt, that come from pictures
   std::int64_t picture_tokens = 0;   // of a picture; 0: a sequence has one
+
+  std::int64_t tokens_of_picture() const {
+    return picture_tokens > 0 ? picture_tokens : vision_tokens;
+  }
 };
 
 // TensorContext says how tensor and context ranks divide the work.
@@ -130,6 +145,8 @@ struct TensorContext {
   bool sequence_parallel = true;
   std::int64_t tensor_width = 1;  // ranks of tp that divide the model's width
   ContextMode cp_mode = ContextMode::kZigzagRing;
+
+  bool divides_width() const { return tensor_width > 1; }
 };
 
 // PipelinePlan says in which order stages work, and which layers they have.
@@ -144,6 +161,9 @@ struct PipelinePlan {
   std::optional<std::int64_t> microbatch_group;  // micro-batches; unset: the schedule's
   std::optional<std::int64_t> memory_limit;      // micro-batches x chunks; unset: the schedule's
 };
+
+// Returns the schedule's name: "1f1b", "optimal", "own schedule".
+std::string_view schedule_text(const PipelinePlan& plan);
 
 // ExpertPlacement says how tokens reach their experts.
 struct ExpertPlacement {
@@ -177,6 +197,14 @@ struct Precision {
   std::optional<DataType> communication_type;
   std::optional<DataType> dispatch_type;
   std::optional<DataType> combine_type;
+
+  DataType activations() const { return activation_type.value_or(wide(type)); }
+  DataType communicated() const { return communication_type.value_or(activations()); }
+  DataType dispatched() const { return dispatch_type.value_or(communicated()); }
+  DataType combined() const { return combine_type.value_or(activations()); }
+
+  // Returns bf16 for types of one byte, and others as they are.
+  static DataType wide(DataType type) { return size_of(type) == Bytes(1) ? DataType::kBf16 : type; }
 };
 
 // OverlapPlan says what travels while ranks compute.
@@ -207,6 +235,8 @@ struct OffloadPlan {
   bool activations = false;
   std::optional<std::int64_t> layers;  // first blocks of each chunk; unset: all
   bool copy_checkpoint = false;        // beside the step, to the host
+
+  bool any() const { return optimizer || activations || copy_checkpoint; }
 };
 
 }  // namespace stepsim

@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "sim/base/units.h"
-#include "workload/kernel_choices.h"
-#include "workload/model_habits.h"
-#include "workload/narrow_types.h"
+#include "workload/model/model_habits.h"
+#include "workload/parts/kernel_choices.h"
+#include "workload/parts/narrow_types.h"
 
 namespace stepsim {
 
@@ -73,6 +73,9 @@ struct HostLaunches {
   std::int64_t host_queue_depth = 1024;      // launches
   CudaGraphs cuda_graphs = CudaGraphs::kNone;
   bool host_reads_counts = true;  // of the tokens of each expert
+
+  // Whether ops wait until the host has launched them.
+  bool delay_ops() const { return host_launch_cost && cuda_graphs != CudaGraphs::kStep; }
 };
 
 // MemoryFigure is what a software's figure of memory counts: tensors, also what its allocator keeps
@@ -82,7 +85,7 @@ inline constexpr std::size_t kMemoryFigures = 3;
 std::string_view name_of(MemoryFigure figure);  // "reserved"
 
 // Allocator says what lies in memory beside tensors. It is no part of a step: figures of memory
-// that a run printed are compared with it (analysis/accuracy).
+// that a run printed are compared with it (measured).
 struct Allocator {
   MemoryFigure figure = MemoryFigure::kDevice;
   // What it keeps beside tensors at the peak, as a part of them. Of twelve public logs of

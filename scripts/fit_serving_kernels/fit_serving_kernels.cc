@@ -4,8 +4,8 @@
 //
 //   g++ -O2 -std=c++20 -I. scripts/fit_serving_kernels/fit_serving_kernels.cc
 //     sim/chips/decode_attention.cc sim/chips/expert_layer.cc sim/chips/kernel.cc
-//     sim/base/units.cc workload/kernels.cc workload/expert_load.cc -lnlopt -o fit_serving_kernels
-//     (Debian: libnlopt-cxx-dev)
+//     sim/base/units.cc workload/parts/kernels.cc workload/parts/expert_load.cc -lnlopt -o
+//     fit_serving_kernels (Debian: libnlopt-cxx-dev)
 //   ./fit_serving_kernels TABLE.csv CHIP UNITS MEMORY_GBPS CACHE_MB CACHE_TBPS TYPE=TFLOPS...
 //
 // TABLE.csv has kernels in the columns of docs/measured-tables.md; CHIP is a name in its column
@@ -32,8 +32,8 @@
 
 #include "sim/chips/decode_attention.h"
 #include "sim/chips/expert_layer.h"
-#include "workload/expert_load.h"
-#include "workload/kernels.h"
+#include "workload/parts/expert_load.h"
+#include "workload/parts/kernels.h"
 
 namespace {
 

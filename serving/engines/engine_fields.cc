@@ -4,7 +4,7 @@
 #include <string>
 
 #include "serving/requests/request.h"
-#include "sim/base/quantity_field.h"
+#include "sim/fields/quantity_field.h"
 
 namespace stepsim {
 

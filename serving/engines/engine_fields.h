@@ -8,7 +8,7 @@
 
 #include "serving/engines/engine_table.h"
 #include "sim/base/error.h"
-#include "sim/base/field.h"
+#include "sim/fields/field.h"
 
 namespace stepsim {
 

@@ -11,7 +11,7 @@
 
 #include "serving/engines/engine.h"
 #include "serving/engines/engine_options.h"
-#include "sim/base/field.h"
+#include "sim/fields/field.h"
 
 namespace stepsim {
 

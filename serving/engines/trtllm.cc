@@ -6,7 +6,7 @@
 #include "serving/engines/engine_fields.h"
 #include "serving/engines/engine_table.h"
 #include "serving/engines/preemption.h"
-#include "sim/base/quantity_field.h"
+#include "sim/fields/quantity_field.h"
 
 namespace stepsim {
 

@@ -40,9 +40,9 @@ StageCache fullest_stage(const ModelSpec& model, const ParallelPlan& plan) {
   const std::int64_t parts = plan.cache.split == CacheSplit::kRequests ? plan.mesh.tp : 1;
   StageCache most;
   std::int64_t layer = 0;
-  for (std::int64_t stage = 0; stage < stages_of(plan); ++stage) {
+  for (const std::int64_t layers : layers_of_stages(plan, model.layers)) {
     StageCache own;
-    for (std::int64_t i = 0; i < layers_of(plan, stage, model.layers); ++i, ++layer) {
+    for (std::int64_t i = 0; i < layers; ++i, ++layer) {
       add_layer(model, kind_of(model, layer), plan.mesh.tp / parts, plan.cached(), own);
     }
     most.of_long = std::max(most.of_long, own.of_long);
@@ -149,7 +149,7 @@ LargestPass largest_pass(const Experiment& experiment, const Cluster& cluster,
   const SimulatedExperiment done = simulate_experiment(largest, cluster, {});
   const SimulationResult& result = done.runs.front().result;
   LargestPass pass;
-  const auto keepers = static_cast<std::size_t>(experiment.plan.mesh_ranks());
+  const auto keepers = static_cast<std::size_t>(experiment.plan.mesh.mesh_ranks());
   Bytes most;
   for (std::size_t rank = 0; rank < result.memory_peaks.size(); ++rank) {
     const MemoryPeak& peak = result.memory_peaks[rank];
@@ -171,7 +171,7 @@ KvRoom fit_cache(const LargestPass& pass, const Experiment& experiment, const Cl
                  EngineOptions& engine) {
   const EngineMemory& memory = engine.memory;
   const std::int64_t ranks = experiment.plan.mesh.dp;
-  const bool adds = experiment.plan.ranks() > 1 && cluster.chip.communication.nvls;
+  const bool adds = experiment.plan.mesh.ranks() > 1 && cluster.chip.communication.nvls;
   const Bytes apart =
       memory.context_memory.value_or(pass.fixed) + (adds ? memory.collective_memory : Bytes(0));
   Bytes seen = cluster.chip.memory_capacity - memory.unseen_memory;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 #include "serving/engines/engine_fields.h"
 #include "sim/base/field_text.h"
-#include "sim/base/key_spelling.h"
+#include "sim/fields/key_spelling.h"
 
 namespace stepsim {
 

@@ -1,6 +1,6 @@
 // SimulatedStepCost takes the time of a replica's step from passes over a cluster
-// (experiment/pass_times.h): requests that decode are a group with their mean context, each chunk
-// of a prompt is a group of its own.
+// (experiment/passes/pass_times.h): requests that decode are a group with their mean context, each
+// chunk of a prompt is a group of its own.
 //
 // A replica is all data-parallel ranks of its plan: each takes an equal part of the requests that
 // decode, and the chunks go to the rank that has the fewest tokens. A step takes as long as that of
@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "experiment/pass_times.h"
+#include "experiment/passes/pass_times.h"
 #include "serving/step_cost.h"
 
 namespace stepsim {

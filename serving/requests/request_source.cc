@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/base/field_assignments.h"
-#include "sim/base/quantity_field.h"
 #include "sim/base/suggestion.h"
+#include "sim/fields/field_assignments.h"
+#include "sim/fields/quantity_field.h"
 
 namespace stepsim {
 namespace {

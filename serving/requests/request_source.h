@@ -21,8 +21,8 @@
 #include "serving/requests/length.h"
 #include "serving/requests/request.h"
 #include "sim/base/error.h"
-#include "sim/base/field.h"
 #include "sim/base/units.h"
+#include "sim/fields/field.h"
 
 namespace stepsim {
 

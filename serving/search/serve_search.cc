@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "experiment/build_cluster.h"
-#include "experiment/pass_times.h"
+#include "experiment/passes/pass_times.h"
 #include "serving/passes/kv_room.h"
 #include "serving/passes/simulated_step_cost.h"
 #include "serving/requests/request_source.h"
@@ -176,7 +176,7 @@ class LayoutSearch {
     };
     ServingResult result = simulate_serving(list, serving_, {.replicas = cost_}, watch);
     const ServingMetrics metrics = metrics_of(list, result, options_.objective);
-    const std::int64_t chips = layout_.experiment.plan.ranks();
+    const std::int64_t chips = layout_.experiment.plan.mesh.ranks();
     const auto of_chip = [chips](double rate) { return rate / static_cast<double>(chips); };
     LoadPoint point{.layout = number_, .chips = chips, .concurrency = requests};
     point.requests_per_s_per_chip = of_chip(metrics.per_second(metrics.requests));
@@ -302,7 +302,9 @@ ServeSearchResult search_serving(const std::vector<ServedLayout>& layouts,
       result.unusable.push_back({i, searched[i].why});
       continue;
     }
-    const auto chips = [&](std::size_t layout) { return layouts[layout].experiment.plan.ranks(); };
+    const auto chips = [&](std::size_t layout) {
+      return layouts[layout].experiment.plan.mesh.ranks();
+    };
     if (!result.smallest || chips(i) < chips(*result.smallest)) result.smallest = i;
     result.points.insert(result.points.end(), searched[i].points.begin(), searched[i].points.end());
   }

@@ -7,7 +7,7 @@
 //                         nothing
 //   Text<T>::number(value) what limits apply to, in base units; only types that can have limits
 //
-// Here are numbers, truth values, strings, enumerations and lists. sim/base/quantity_field.h has
+// Here are numbers, truth values, strings, enumerations and lists. sim/fields/quantity_field.h has
 // quantities with units. Other types specialise Text beside themselves.
 
 #pragma once

@@ -1,6 +1,7 @@
 // Texts that strangers wrote, where they are shown: names in experiments, tables, traces and
 // results, names of files, words of a command line. What goes to a terminal passes shown_text() at
-// the one place that writes there (cli/standard_output.h), so nobody else has to think of it.
+// the one place that writes there (cli/session/standard_output.h), so nobody else has to think of
+// it.
 //
 //   shown_text("a\x1b[31mb")      // "a\\x1b[31mb": no terminal obeys it
 //   csv_cell("=HYPERLINK(..)")    // "'=HYPERLINK(..)": no spreadsheet does

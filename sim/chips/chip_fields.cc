@@ -1,8 +1,8 @@
 #include "sim/chips/chip_fields.h"
 
-#include "sim/base/quantity_field.h"
 #include "sim/chips/data_type_text.h"
 #include "sim/chips/serving_fields.h"
+#include "sim/fields/quantity_field.h"
 
 namespace stepsim {
 

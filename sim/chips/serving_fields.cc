@@ -1,7 +1,7 @@
 #include "sim/chips/serving_fields.h"
 
-#include "sim/base/quantity_field.h"
 #include "sim/chips/data_type_text.h"
+#include "sim/fields/quantity_field.h"
 
 namespace stepsim {
 namespace {

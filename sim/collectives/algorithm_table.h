@@ -4,7 +4,7 @@
 // row.
 //
 // The closed form of an algorithm is in a separate table, because it does not depend on the
-// messages (analysis/collective_forms/form_table.cc).
+// messages (books/collective_forms/form_table.cc).
 
 #pragma once
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "sim/collectives/algorithms/tree_packing.h"
+#include "sim/collectives/algorithms/trees/tree_packing.h"
 #include "sim/collectives/choose_algorithm.h"
 
 namespace stepsim {

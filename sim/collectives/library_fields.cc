@@ -1,6 +1,6 @@
 #include "sim/collectives/library_fields.h"
 
-#include "sim/base/quantity_field.h"
+#include "sim/fields/quantity_field.h"
 
 namespace stepsim {
 

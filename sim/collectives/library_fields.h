@@ -3,8 +3,8 @@
 
 #pragma once
 
-#include "sim/base/field.h"
 #include "sim/collectives/library.h"
+#include "sim/fields/field.h"
 
 namespace stepsim {
 

@@ -1,6 +1,6 @@
 #include "sim/hardware/host_fields.h"
 
-#include "sim/base/quantity_field.h"
+#include "sim/fields/quantity_field.h"
 
 namespace stepsim {
 

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "sim/base/field.h"
+#include "sim/fields/field.h"
 #include "sim/hardware/hosts.h"
 
 namespace stepsim {

@@ -1,7 +1,7 @@
 // member_ways() finds how the members of a group reach each other without passing through other
 // chips. Groups that stand around switches alone have no use for it: one ring, or levels of rings,
 // fill their ports. Where chips are linked to chips, a ring leaves links idle, and trees over all
-// of them are packed (sim/collectives/algorithms/tree_packing.h).
+// of them are packed (sim/collectives/algorithms/trees/tree_packing.h).
 //
 //     0 --- 1 === s === 4        ways: 0>1, 1>0, 1>4, 4>1 (over the switch s), ...
 //     |     |                    not 0>4, whose route passes through chip 1

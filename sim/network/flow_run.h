@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sim/base/ids.h"
@@ -54,7 +55,10 @@ struct FlowList {
 };
 
 struct FlowRun {
-  std::vector<Time> finish;  // by flow
+  static constexpr Time kNotEnded{Duration::max()};
+
+  std::vector<Time> finish;  // by flow; kNotEnded: never
+  std::string blocked;       // why some never end (Network::blocked_report); empty: all end
   std::uint64_t events = 0;  // starts of flows, and instants at which the network advanced
 };
 

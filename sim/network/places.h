@@ -50,7 +50,7 @@ struct Level {
   bool members_derived = false;  // nobody declared `members`, the links tell it
   bool wraps = false;            // torus axes only: the last member is linked to the first
   // Torus axes only: the last member is linked to the first of another row, half way further along
-  // every axis that wraps (topology/kinds/twisted_torus.h).
+  // every axis that wraps (topology/kinds/torus/twisted_torus.h).
   bool twists = false;
 };
 

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "sim/base/field.h"
+#include "sim/fields/field.h"
 #include "sim/program/variation.h"
 
 namespace stepsim {

@@ -1,4 +1,4 @@
-#include "analysis/accuracy/accuracy.h"
+#include "measured/accuracy.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/accuracy/simulate_training_run.h"
+#include "measured/simulate_training_run.h"
 #include "sim/base/error.h"
 #include "sim/run/simulate.h"
 #include "tests/support/reference_folder.h"

@@ -7,19 +7,19 @@
 #include <string>
 #include <vector>
 
-#include "analysis/calibration/calibrate_all.h"
-#include "analysis/calibration/calibrate_library.h"
-#include "analysis/calibration/calibrate_matmuls.h"
-#include "analysis/calibration/determined.h"
-#include "analysis/calibration/errors.h"
-#include "analysis/calibration/fit.h"
-#include "analysis/calibration/three_digits.h"
+#include "calibration/calibrate_all.h"
+#include "calibration/calibrate_library.h"
+#include "calibration/calibrate_matmuls.h"
+#include "calibration/determined.h"
+#include "calibration/errors.h"
+#include "calibration/fit.h"
+#include "calibration/three_digits.h"
 #include "experiment/build_cluster.h"
-#include "proto/changed_entry.h"
 #include "proto/load_experiment.h"
+#include "proto/messages/changed_entry.h"
 #include "tests/support/reference_folder.h"
 #include "tests/support/temporary_folder.h"
-#include "workload/kernels.h"
+#include "workload/parts/kernels.h"
 
 namespace stepsim {
 namespace {

@@ -1,6 +1,6 @@
 // Descents, and searches with a limit of time.
 
-#include "analysis/search/descent.h"
+#include "search/descent.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/search/search.h"
 #include "proto/load_experiment.h"
+#include "search/search.h"
 
 namespace stepsim {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/studies/laboratory.h"
-#include "analysis/studies/stack_step.h"
+#include "books/laboratory/laboratory.h"
+#include "books/laboratory/stack_step.h"
 #include "experiment/build_cluster.h"
 #include "experiment/simulate_experiment.h"
 #include "schedules/pipeline/published/published_schedule.h"
@@ -38,7 +38,7 @@ StackStep step_of(const Case& plan) {
   return step;
 }
 
-// Writes out what analysis/studies/stack_step.h says about its steps.
+// Writes out what books/laboratory/stack_step.h says about its steps.
 Experiment experiment_of(const StackStep& step) {
   TorusSpec ring;
   ring.axes = {{.size = 8, .wraps = true}};

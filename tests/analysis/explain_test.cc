@@ -1,6 +1,6 @@
 // Explanations of small steps that can be worked out by hand. Every account must add up.
 
-#include "analysis/step/explain.h"
+#include "experiment/explained/explain.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/step/traffic_costs.h"
-#include "analysis/studies/stack_step.h"
+#include "books/laboratory/stack_step.h"
 #include "experiment/build_cluster.h"
+#include "experiment/explained/traffic_costs.h"
 #include "experiment/simulate_experiment.h"
 #include "proto/load_experiment.h"
 #include "schedules/plan/inference_plan.h"
@@ -141,7 +141,7 @@ TEST(ExplainTest, PassesWithExpertsOnTheirOwnChipsAddUp) {
   ParallelPlan plan;
   plan.pass.inference = Inference::kDecode;
   plan.tensor.sequence_parallel = false;
-  plan.mesh.dp = plan.pass_experts.chips = 4;
+  plan.mesh.dp = plan.mesh.expert_chips = 4;
   plan.pass.pass_microbatches = 2;
   plan.batch.global_batch = 64;
   plan.pass.context = 256;

@@ -1,6 +1,6 @@
 // layout=balanced against equal stages and published layouts, simulated.
 
-#include "experiment/fastest_layout.h"
+#include "experiment/bounds/fastest_layout.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/step/finished_run.h"
 #include "experiment/build_cluster.h"
+#include "experiment/finished_run.h"
 #include "experiment/simulate_experiment.h"
 #include "proto/load_experiment.h"
 

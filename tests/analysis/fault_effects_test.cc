@@ -1,6 +1,6 @@
 // A card that is gone: who is behind it, and what waits for the one that does its work.
 
-#include "analysis/step/fault_effects.h"
+#include "experiment/step/fault_effects.h"
 
 #include <gtest/gtest.h>
 

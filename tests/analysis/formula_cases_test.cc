@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/formulas/worked_cases.h"
+#include "books/formulas/worked_cases.h"
 #include "proto/catalog/catalog.h"
 
 namespace stepsim {

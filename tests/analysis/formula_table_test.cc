@@ -1,4 +1,4 @@
-#include "analysis/formulas/formula_table.h"
+#include "books/formulas/formula_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "analysis/step/finished_run.h"
+#include "experiment/finished_run.h"
 #include "experiment/step_metrics.h"
 
 namespace stepsim {

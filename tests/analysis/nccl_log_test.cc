@@ -1,4 +1,4 @@
-#include "analysis/accuracy/nccl_log.h"
+#include "measured/nccl_log.h"
 
 #include <gtest/gtest.h>
 

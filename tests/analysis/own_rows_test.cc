@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/accuracy/predict_own_rows.h"
-#include "analysis/accuracy/run_rows.h"
 #include "experiment/simulate_experiment.h"
+#include "measured/predict_own_rows.h"
+#include "measured/run_rows.h"
 #include "proto/load_experiment.h"
 #include "sim/base/field_text.h"
 

@@ -2,7 +2,7 @@
 // a thousandth changes the step as much upwards as downwards, the path is the same on both sides,
 // and the two must agree.
 
-#include "analysis/step/path_bill.h"
+#include "experiment/explained/path_bill.h"
 
 #include <gtest/gtest.h>
 

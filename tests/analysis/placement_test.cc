@@ -1,10 +1,10 @@
-#include "analysis/step/placement.h"
+#include "experiment/step/placement.h"
 
 #include <gtest/gtest.h>
 
 #include "schedules/plan/axis.h"
-#include "topology/kinds/dgx_superpod.h"
-#include "topology/kinds/torus.h"
+#include "topology/kinds/switched/dgx_superpod.h"
+#include "topology/kinds/torus/torus.h"
 
 namespace stepsim {
 namespace {

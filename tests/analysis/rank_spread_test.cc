@@ -1,4 +1,4 @@
-#include "analysis/step/rank_spread.h"
+#include "experiment/step/rank_spread.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Compares schedules through simulate() with replay(), which shares no code with it.
 
-#include "analysis/step/schedule_run.h"
+#include "experiment/step/schedule_run.h"
 
 #include <gtest/gtest.h>
 

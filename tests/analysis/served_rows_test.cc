@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/accuracy/accuracy.h"
-#include "analysis/accuracy/run_rows.h"
-#include "analysis/accuracy/served_run.h"
+#include "measured/accuracy.h"
+#include "measured/run_rows.h"
+#include "measured/served_run.h"
 #include "proto/load_experiment.h"
 #include "sim/base/error.h"
 #include "tests/support/reference_folder.h"
@@ -50,7 +50,7 @@ ServedRun read_served(const std::string& row, const PredictOptions& options) {
   return run;
 }
 
-// A sample of published runs of Llama-3.1-8B, Qwen3-32B and gpt-oss-120b. Docs/accuracy-serving.md
+// A sample of published runs of Llama-3.1-8B, Qwen3-32B and gpt-oss-120b. Docs/accuracy.md
 // has the errors of whole tables.
 TEST(ServedRowsTest, ServedRunsAreNearWhatWasMeasured) {
   const CsvTable table = read_csv((reference_folder() / "measured" / "serving_runs.csv").string());

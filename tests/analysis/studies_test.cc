@@ -5,9 +5,9 @@
 #include <set>
 #include <string>
 
-#include "analysis/formulas/formula_table.h"
-#include "analysis/studies/run_study.h"
-#include "analysis/studies/study_table.h"
+#include "books/formulas/formula_table.h"
+#include "books/laboratory/run_study.h"
+#include "books/laboratory/study_table.h"
 
 namespace stepsim {
 namespace {

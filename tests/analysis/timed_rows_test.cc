@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/accuracy/accuracy.h"
+#include "measured/accuracy.h"
 #include "tests/support/reference_folder.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/written_table.h"
@@ -38,7 +38,7 @@ constexpr const char* kCollectiveColumns =
     "cluster,library,op,ranks,nodes,bytes,shape,dtype,algorithm,measured.time\n";
 
 // The rows are a sample of the table that the constants are fitted to, 16 to 24 of each library and
-// type. Docs/accuracy-kernels.md has the errors of the whole table; asked are medians of 8 % for
+// type. `stepsim accuracy` has the errors of the whole table; asked are medians of 8 % for
 // attention and 10 % for experts.
 TEST(KernelRowsTest, ServingKernelsAreNearWhatTheirTableSays) {
   const CsvTable table = reference("serving_kernels.csv");
@@ -216,7 +216,7 @@ TEST(CollectiveRowsTest, LibrariesOfServingHaveKernelsOfTheirOwn) {
 // The bounds that the catalog's libraries keep on the tables to which they are fitted. For every
 // chip the median error is below 8 % and the 90th percentile below 20 %. For every operation and
 // number of ranks of a chip they are below 8 % and 23 %, except for all-to-alls of 8 ranks, where
-// single rows of the tables are twice their neighbours (docs/accuracy-kernels.md).
+// single rows of the tables are twice their neighbours (docs/accuracy-reasons.md).
 TEST(CollectiveRowsTest, CollectivesInsideANodeAreNearWhatNcclTestsMeasure) {
   const CsvTable table = reference("collectives.csv");
   const std::vector<AccuracyRow> rows = predict(table, {});

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/fuzz/dictionary.h"
 #include "tests/fuzz/fuzz_targets.h"
 #include "tests/support/reference_folder.h"
 
@@ -55,6 +56,25 @@ TEST(FuzzCorpusTest, EachTargetAcceptsASeed) {
     }
     EXPECT_TRUE(is_any_accepted) << target.name;
   }
+}
+
+// A new field is a word of the fuzzer's without anybody's doing.
+TEST(FuzzDictionaryTest, HasTheFieldsAndTheirWords) {
+  const auto has = [](std::string_view target, std::string_view line) {
+    return ("\n" + dictionary_of(target)).find("\n" + std::string(line) + "\n") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(has("experiment_text", R"("output_groups")"));
+  EXPECT_TRUE(has("experiment_text", R"("sinkhorn_iterations")"));
+  EXPECT_TRUE(has("experiment_json", R"("\"newton_schulz_steps\":")"));
+  EXPECT_TRUE(has("experiment_json", R"("\"muon\"")"));
+  EXPECT_TRUE(has("overrides", R"("model.vision.patch=")"));
+  EXPECT_TRUE(has("overrides", R"("plan.optimizer=")"));
+  EXPECT_TRUE(has("plan_keys", R"("vision_tokens=")"));
+  EXPECT_TRUE(has("plan_keys", R"("zigzag_ring")"));
+  EXPECT_TRUE(has("library", R"("protocol: ")"));
+  EXPECT_TRUE(has("cluster", R"("nvlink_domain")"));
+  EXPECT_EQ(dictionary_of("goal"), "");
 }
 
 }  // namespace

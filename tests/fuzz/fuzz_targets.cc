@@ -5,12 +5,12 @@
 #include <stdexcept>
 #include <string>
 
-#include "analysis/accuracy/accuracy.h"
+#include "measured/accuracy.h"
 #include "pages/result_page.h"
 #include "proto/catalog/load_failures.h"
 #include "proto/collective_files.h"
-#include "proto/json_value.h"
 #include "proto/load_experiment.h"
+#include "proto/messages/json_value.h"
 #include "proto/network_case/network_case.h"
 #include "schedules/pipeline/replay/check_order.h"
 #include "schedules/pipeline/schedule_file.h"
@@ -152,22 +152,23 @@ constexpr FuzzTarget kTargets[] = {
     {"saved_result", read_saved_result},
     {"astra", read_astra_files},
     {"kineto", read_kineto_trace},
+    {"xplane", read_xla_profile},
     {"goal", read_goal_schedule},
     {"aicb", read_aicb_workload},
-    {"nccl_topology", read_nccl_topology},
-    {"slurm_topology", read_slurm_topology},
-    {"ns3_topology", read_ns3_topology},
-    {"htsim_topology", read_htsim_topology},
+    {"nccl_topology", [](std::string_view in) { read_network("nccl-topology", in); }},
+    {"slurm_topology", [](std::string_view in) { read_network("slurm-topology", in); }},
+    {"ns3_topology", [](std::string_view in) { read_network("ns3-topology", in); }},
+    {"htsim_topology", [](std::string_view in) { read_network("htsim-topology", in); }},
     {"msccl", read_msccl_algorithm},
-    {"megatron", read_megatron_arguments},
-    {"torchtitan", read_torchtitan_settings},
-    {"maxtext", read_maxtext_settings},
-    {"nemo", read_nemo_settings},
-    {"llama_factory", read_llama_factory_settings},
-    {"ms_swift", read_ms_swift_command},
-    {"primus", read_primus_settings},
-    {"nanotron", read_nanotron_settings},
-    {"deepspeed", read_deepspeed_settings},
+    {"megatron", [](std::string_view in) { read_trainer("megatron", in, ".sh"); }},
+    {"torchtitan", [](std::string_view in) { read_trainer("torchtitan", in, ".toml"); }},
+    {"maxtext", [](std::string_view in) { read_trainer("maxtext", in, ".yml"); }},
+    {"nemo", [](std::string_view in) { read_trainer("nemo", in, ".yaml"); }},
+    {"llama_factory", [](std::string_view in) { read_trainer("llama-factory", in, ".yaml"); }},
+    {"ms_swift", [](std::string_view in) { read_trainer("ms-swift", in, ".sh"); }},
+    {"primus", [](std::string_view in) { read_trainer("primus", in, ".yaml"); }},
+    {"nanotron", [](std::string_view in) { read_trainer("nanotron", in, ".yaml"); }},
+    {"deepspeed", [](std::string_view in) { read_trainer("deepspeed", in, ".json", "llama3-8b"); }},
     {"random_run", read_random_run},
 };
 

@@ -75,17 +75,26 @@ void read_astra_files(std::string_view input) {
 }
 
 // A trace is diffed with itself, which leaves nothing, and its work is replayed.
-void read_kineto_trace(std::string_view input) {
-  const InputOnDisk file(input, ".json");
+void read_trace_at(const std::string& path) {
   std::vector<Problem> problems;
-  const DeviceTrace trace = read_device_trace({file.path()}, problems);
+  const DeviceTrace trace = read_device_trace({path}, problems);
   throw_if_any(std::move(problems));
   const StepDiff diff = diff_steps(trace, trace, {}, problems);
   for (const KindDifference& kind : diff.by_kind) {
     require(kind.difference() == Duration(), "a trace that differs from itself");
   }
-  const Imported imported = import_kineto({.files = {file.path()}});
+  const Imported imported = import_kineto({.files = {path}});
   lower(*imported.job);
+}
+
+void read_xla_profile(std::string_view input) {
+  read_trace_at(InputOnDisk(input, ".pb").path());
+}
+
+void read_kineto_trace(std::string_view input) {
+  const InputOnDisk file(input, ".json");
+  read_trace_at(file.path());
+  std::vector<Problem> problems;
   const TraceMeasurements measured = measure_trace({file.path()}, problems);
   require(!problems.empty() || measured.kernels.records.size() == measured.kernels.lines.size(),
           "a row without a line");
@@ -102,13 +111,9 @@ void read_goal_schedule(std::string_view input) {
           "a schedule changes when it is written and read");
 }
 
-// ---- settings of trainers ----
-
-namespace {
-
 // What was read loads as it was written. A small cluster keeps each input short.
 void read_trainer(std::string_view kind, std::string_view input, std::string_view extension,
-                  const std::string& model = "") {
+                  const std::string& model) {
   const InputOnDisk file(input, extension);
   ImportRequest request;
   request.files = {file.path()};
@@ -119,33 +124,6 @@ void read_trainer(std::string_view kind, std::string_view input, std::string_vie
   load_experiment({.experiment = std::string(kind), .text = imported.text});
 }
 
-}  // namespace
-
-void read_megatron_arguments(std::string_view input) {
-  read_trainer("megatron", input, ".sh");
-}
-
-void read_torchtitan_settings(std::string_view input) {
-  read_trainer("torchtitan", input, ".toml");
-}
-
-void read_maxtext_settings(std::string_view input) {
-  read_trainer("maxtext", input, ".yml");
-}
-
-void read_nemo_settings(std::string_view input) {
-  read_trainer("nemo", input, ".yaml");
-}
-
-void read_deepspeed_settings(std::string_view input) {
-  read_trainer("deepspeed", input, ".json", "llama3-8b");
-}
-
-// ---- networks and algorithms ----
-
-namespace {
-
-// What was read loads.
 void read_network(std::string_view kind, std::string_view input) {
   const InputOnDisk file(input, ".txt");
   const Imported imported = find_importer(kind)->read({.files = {file.path()}});
@@ -153,45 +131,11 @@ void read_network(std::string_view kind, std::string_view input) {
   load_cluster(cluster.path());
 }
 
-}  // namespace
-
-void read_nccl_topology(std::string_view input) {
-  read_network("nccl-topology", input);
-}
-
-void read_slurm_topology(std::string_view input) {
-  read_network("slurm-topology", input);
-}
-
-void read_ns3_topology(std::string_view input) {
-  read_network("ns3-topology", input);
-}
-
-void read_htsim_topology(std::string_view input) {
-  read_network("htsim-topology", input);
-}
-
 void read_msccl_algorithm(std::string_view input) {
   const InputOnDisk file(input, ".xml");
   const Imported imported = find_importer("msccl")->read({.files = {file.path()}});
   const InputOnDisk algorithm(imported.text, ".textproto");
   load_step_list(algorithm.path());
-}
-
-void read_llama_factory_settings(std::string_view input) {
-  read_trainer("llama-factory", input, ".yaml");
-}
-
-void read_ms_swift_command(std::string_view input) {
-  read_trainer("ms-swift", input, ".sh");
-}
-
-void read_primus_settings(std::string_view input) {
-  read_trainer("primus", input, ".yaml");
-}
-
-void read_nanotron_settings(std::string_view input) {
-  read_trainer("nanotron", input, ".yaml");
 }
 
 void read_aicb_workload(std::string_view input) {

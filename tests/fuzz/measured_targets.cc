@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/accuracy/accuracy.h"
-#include "analysis/accuracy/nccl_log.h"
-#include "analysis/goodput/energy/carbon_table.h"
+#include "goodput/energy/carbon_table.h"
+#include "measured/accuracy.h"
+#include "measured/nccl_log.h"
 #include "sim/base/csv_table.h"
 #include "tests/fuzz/input_on_disk.h"
 #include "tests/fuzz/target_parts.h"

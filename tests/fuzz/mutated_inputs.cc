@@ -31,6 +31,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/fuzz/dictionary.h"
 #include "tests/fuzz/fuzz_targets.h"
 #include "tests/support/reference_folder.h"
 
@@ -279,12 +280,17 @@ int main(int argc, char** argv) {
       run.from = std::strtoull(argv[++i], nullptr, 10);
     } else if (word == "--print") {
       run.prints = true;
+    } else if (word == "--dictionary" && run.target != nullptr) {
+      std::fputs(stepsim::dictionary_of(run.target->name).c_str(), stdout);
+      return 0;
     } else {
       run.target = stepsim::fuzz_target(word);
     }
   }
   if (run.target == nullptr) {
-    std::fputs("usage: stepsim_mutated_inputs TARGET [--from I] [--count N] [--print]\n", stderr);
+    std::fputs(
+        "usage: stepsim_mutated_inputs TARGET [--from I] [--count N] [--print | --dictionary]\n",
+        stderr);
     return 2;
   }
   const rlimit limit{stepsim::kMostAddresses, stepsim::kMostAddresses};

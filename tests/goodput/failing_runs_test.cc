@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "analysis/goodput/best_interval.h"
-#include "analysis/goodput/checkpoint_cycle.h"
-#include "analysis/goodput/goodput.h"
+#include "goodput/best_interval.h"
+#include "goodput/checkpoint_cycle.h"
+#include "goodput/goodput.h"
 
 namespace stepsim {
 namespace {

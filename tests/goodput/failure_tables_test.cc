@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/goodput/steps/trained_job.h"
 #include "experiment/build_cluster.h"
+#include "goodput/steps/trained_job.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/load_failures.h"
 #include "proto/failures.pb.h"
 #include "proto/load_experiment.h"
-#include "proto/read_fields.h"
+#include "proto/messages/read_fields.h"
 #include "tests/support/problems.h"
 
 namespace stepsim {

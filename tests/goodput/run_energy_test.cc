@@ -1,11 +1,11 @@
-#include "analysis/goodput/energy/run_energy.h"
+#include "goodput/energy/run_energy.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
 
-#include "analysis/goodput/energy/carbon_table.h"
+#include "goodput/energy/carbon_table.h"
 
 namespace stepsim {
 namespace {

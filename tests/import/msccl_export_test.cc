@@ -7,15 +7,21 @@
 
 #include <algorithm>
 #include <deque>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <random>
 #include <set>
 
+#include "import/importer.h"
+#include "proto/collective_files.h"
 #include "sim/base/error.h"
 #include "sim/base/field_text.h"
 #include "sim/collectives/choose_algorithm.h"
+#include "sim/collectives/step_list.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stepsim {
 namespace {
@@ -167,9 +173,12 @@ GroupShape shape_of(const std::vector<std::uint32_t>& sizes, bool torus = false)
   return shape;
 }
 
+CollectiveTask task_of(CollectiveOp op, const GroupShape& shape) {
+  return {.op = op, .bytes = Bytes(std::int64_t{shape.members()} * shape.members() * 64)};
+}
+
 MscclExport exported(CollectiveOp op, AlgorithmChoice choice, const GroupShape& shape) {
-  const CollectiveTask task{.op = op,
-                            .bytes = Bytes(std::int64_t{shape.members()} * shape.members() * 64)};
+  const CollectiveTask task = task_of(op, shape);
   const auto algorithm = choose_algorithm(task, choice, shape);
   return export_msccl(task, *algorithm, name_of(choice));
 }
@@ -233,6 +242,47 @@ TEST(MscclExportTest, EveryAlgorithmOfMembersDoesWhatItPromises) {
     }
   }
   EXPECT_GE(algorithms, 60);
+}
+
+// What members send each other in all.
+std::map<std::pair<std::uint32_t, std::uint32_t>, Bytes> traffic_of(
+    const CollectiveAlgorithm& algorithm) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Bytes> traffic;
+  for (std::uint32_t lane = 0; lane < algorithm.lanes(); ++lane) {
+    for (std::uint32_t round = 0; round < algorithm.rounds(); ++round) {
+      for (std::uint32_t member = 0; member < algorithm.members(); ++member) {
+        const auto message = algorithm.message(lane, round, member);
+        if (message) traffic[{member, message->to}] += message->bytes;
+      }
+    }
+  }
+  return traffic;
+}
+
+// `import msccl` reads what `--export msccl` wrote, proves it, and finds the same traffic.
+TEST(MscclExportTest, TheImporterReadsItBack) {
+  int read_back = 0;
+  for (const CollectiveOp op :
+       {CollectiveOp::kAllReduce, CollectiveOp::kAllGather, CollectiveOp::kReduceScatter,
+        CollectiveOp::kAllToAll, CollectiveOp::kBroadcast}) {
+    for (const GroupShape& shape : {shape_of({2}), shape_of({8}), shape_of({2, 4})}) {
+      for (const AlgorithmChoice choice : algorithms_for(op, shape)) {
+        SCOPED_TRACE(std::string(name_of(op)) + " " + std::string(name_of(choice)) + " " +
+                     std::to_string(shape.members()));
+        const std::filesystem::path path = temporary_folder() / "exported";
+        std::ofstream(path) << exported(op, choice, shape).text;
+        const Imported imported = find_importer("msccl")->read({.files = {path.string()}});
+        const std::filesystem::path steps = temporary_folder() / "steps.textproto";
+        std::ofstream(steps) << imported.text;
+        const StepList list = load_step_list(steps.string());
+        const CollectiveTask task = task_of(op, shape);
+        EXPECT_EQ(traffic_of(ListedSteps(task, list)),
+                  traffic_of(*choose_algorithm(task, choice, shape)));
+        ++read_back;
+      }
+    }
+  }
+  EXPECT_GE(read_back, 40);
 }
 
 TEST(MscclExportTest, WhatMscclHasNoNameForIsRefused) {

@@ -275,7 +275,7 @@ std::optional<LoadedExperiment> loaded(const Json& experiment) {
 Experiment read_back(std::string_view kind, const std::string& path, const Experiment& written,
                      const ExperimentRecord& record) {
   ImportRequest request = {.files = {path}};
-  request.ranks = static_cast<std::uint32_t>(written.plan.ranks());
+  request.ranks = static_cast<std::uint32_t>(written.plan.mesh.ranks());
   request.cluster_record = record.fields;
   return load_experiment({.experiment = "read", .text = find_importer(kind)->read(request).text});
 }
@@ -303,7 +303,7 @@ TEST_P(TrainerExportTest, PlansComeBack) {
       const TrainerExport made = export_settings(exporter, made_of->experiment, made_of->record);
       std::ofstream(path) << made.text;
       const Experiment read = read_back(kind, path, made_of->experiment, made_of->record);
-      ASSERT_EQ(read.plan.ranks(), made_of->experiment.plan.ranks());
+      ASSERT_EQ(read.plan.mesh.ranks(), made_of->experiment.plan.mesh.ranks());
       ASSERT_EQ(read.plan.batch.global_batch, made_of->experiment.plan.batch.global_batch);
       ASSERT_EQ(read.model.layers, made_of->experiment.model.layers);
       for (const DifferingField& field : differences(made_of->experiment, read)) {

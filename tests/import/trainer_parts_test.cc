@@ -11,7 +11,7 @@
 #include "import/trainer/trainer_experiment.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/trainer_names.h"
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 
 namespace stepsim {
 namespace {

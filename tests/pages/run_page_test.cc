@@ -6,7 +6,7 @@
 
 #include "sim/base/error.h"
 #include "tests/support/hand_made_run.h"
-#include "traces/result_json.h"
+#include "traces/results/result_json.h"
 
 namespace stepsim {
 namespace {

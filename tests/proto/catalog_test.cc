@@ -185,7 +185,7 @@ TEST(CatalogTest, EveryPlanIsGood) {
     message.set_catalog(name);
     ProblemList problems;
     EXPECT_TRUE(resolve(message, problems)) << name;
-    EXPECT_GE(to_plan(message, problems).ranks(), 1);
+    EXPECT_GE(to_plan(message, problems).mesh.ranks(), 1);
     EXPECT_EQ(problems.all(), std::vector<Problem>{}) << name;
   }
 }

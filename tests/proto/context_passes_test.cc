@@ -11,7 +11,7 @@
 #include "experiment/build_cluster.h"
 #include "experiment/simulate_experiment.h"
 #include "proto/load_experiment.h"
-#include "schedules/lowering/lowered_model.h"
+#include "schedules/lowering/stages/lowered_model.h"
 #include "schedules/plan/axis.h"
 #include "schedules/plan/inference_plan.h"
 #include "sim/hardware/chip_route.h"

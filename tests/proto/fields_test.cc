@@ -7,12 +7,12 @@
 
 #include "experiment/simulation_fields.h"
 #include "proto/experiment.pb.h"
-#include "proto/message_fields.h"
-#include "proto/read_fields.h"
+#include "proto/messages/message_fields.h"
+#include "proto/messages/read_fields.h"
 #include "proto/to_spec.h"
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 #include "sim/program/variation_fields.h"
-#include "workload/model_fields.h"
+#include "workload/model/model_fields.h"
 
 namespace stepsim {
 namespace {
@@ -35,7 +35,7 @@ std::string unmatched(const google::protobuf::Descriptor& message, const AnyFiel
 
 TEST(FieldsTest, EveryFieldOfEveryMessageHasARowAndEveryRowAField) {
   EXPECT_EQ(unmatched(*file::Model::descriptor(), model_fields()), "")
-      << "declare them in workload/model_fields.cc or proto/model.proto";
+      << "declare them in workload/model/model_fields.cc or proto/model.proto";
   EXPECT_EQ(unmatched(*file::Variation::descriptor(), variation_fields()), "")
       << "declare them in sim/program/variation_fields.cc or proto/experiment.proto";
   EXPECT_EQ(unmatched(*file::Simulation::descriptor(), simulation_fields()), "")

@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "experiment/cluster_fields.h"
+#include "experiment/passes/served_load.h"
 #include "experiment/published_fields.h"
-#include "experiment/served_load.h"
 #include "proto/experiment.pb.h"
-#include "proto/read_fields.h"
+#include "proto/messages/read_fields.h"
 #include "sim/chips/chip_fields.h"
 #include "sim/collectives/library_fields.h"
 #include "sim/hardware/host_fields.h"

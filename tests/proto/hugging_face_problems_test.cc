@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "proto/hugging_face/hugging_face_families.h"
+#include "proto/hugging_face/families/hugging_face_families.h"
 #include "tests/support/experiment_case.h"
 
 namespace stepsim {

@@ -1,7 +1,7 @@
 // Every text is a value or has a problem with its place; none throws, exhausts the stack or takes
 // long.
 
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 
 #include <gtest/gtest.h>
 

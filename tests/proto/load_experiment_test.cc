@@ -156,7 +156,7 @@ TEST_F(LoadExperimentTest, FlagsAloneAreAnExperiment) {
   EXPECT_EQ(experiment.name, "llama3-70b-dgx-h100-512");
   EXPECT_EQ(experiment.model.layers, 80);
   EXPECT_EQ(std::get<DgxSuperPodSpec>(experiment.cluster.topology).nodes, 64);
-  EXPECT_EQ(experiment.plan.ranks(), 512);
+  EXPECT_EQ(experiment.plan.mesh.ranks(), 512);
   EXPECT_EQ(experiment.plan.microbatches(), 64);  // 1024 / (16 x 1)
   EXPECT_EQ(experiment.plan.state.zero, 1);
 }

@@ -10,7 +10,7 @@
 
 #include "proto/catalog/catalog_reference.h"
 #include "proto/to_spec.h"
-#include "schedules/lowering/recompute.h"
+#include "schedules/lowering/recompute/recompute.h"
 #include "schedules/pipeline/published/make_schedule.h"
 #include "schedules/pipeline/replay/replay.h"
 #include "sim/base/csv_table.h"

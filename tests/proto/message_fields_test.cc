@@ -1,4 +1,4 @@
-#include "proto/message_fields.h"
+#include "proto/messages/message_fields.h"
 
 #include <gtest/gtest.h>
 

@@ -14,16 +14,16 @@
 #include <map>
 #include <string>
 
-#include "analysis/formulas/worked_cases.h"
+#include "books/formulas/worked_cases.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/catalog_reference.h"
 #include "proto/to_spec.h"
 #include "schedules/lowering/lower.h"
 #include "schedules/plan/axis.h"
 #include "topology/small_clusters.h"
-#include "workload/kernels.h"
 #include "workload/layers.h"
 #include "workload/model_counts.h"
+#include "workload/parts/kernels.h"
 
 namespace stepsim {
 namespace {
@@ -374,7 +374,7 @@ const std::map<std::string, CaseByCode>& cases_by_code() {
 }
 
 const std::map<std::string, std::string> kNoModel = {
-    {"D12", "a batch over a bound of the network: analysis/formulas"}};
+    {"D12", "a batch over a bound of the network: books/formulas"}};
 
 TEST(ModelCasesTest, EveryCaseOfTheDocumentsComesOutOfTheCode) {
   std::size_t seen = 0;

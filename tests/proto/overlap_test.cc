@@ -11,7 +11,7 @@
 #include "experiment/simulate_experiment.h"
 #include "proto/load_experiment.h"
 #include "schedules/plan/axis.h"
-#include "schedules/plan/key_groups.h"
+#include "schedules/plan/keys/key_groups.h"
 #include "sim/run/simulate.h"
 
 namespace stepsim {

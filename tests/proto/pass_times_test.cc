@@ -1,7 +1,7 @@
 // PassTimes against passes that are simulated, for batches of every kind on clusters of the
 // catalog.
 
-#include "experiment/pass_times.h"
+#include "experiment/passes/pass_times.h"
 
 #include <gtest/gtest.h>
 

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/step/published_comparison.h"
 #include "experiment/simulate_experiment.h"
+#include "experiment/step/published_comparison.h"
 #include "proto/catalog/catalog.h"
 #include "proto/load_experiment.h"
 

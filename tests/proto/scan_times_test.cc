@@ -15,7 +15,7 @@
 #include "sim/base/csv_table.h"
 #include "sim/chips/chip_spec.h"
 #include "tests/support/reference_folder.h"
-#include "workload/chunked_scan.h"
+#include "workload/mixers/chunked_scan.h"
 
 namespace stepsim {
 namespace {

@@ -48,8 +48,8 @@ bool mentions(const std::vector<Problem>& all, const std::string& field, const s
 
 // Returns the chips of the first group of ranks that differ along `axis`.
 std::vector<std::uint32_t> group(const ParallelPlan& plan, const Places& places, PlanAxis axis) {
-  const std::vector<std::uint32_t> chips = place_ranks(plan, places);
-  const Communicator all = partition(plan, "group", Axis::kOther, {axis});
+  const std::vector<std::uint32_t> chips = place_ranks(plan.mesh, places);
+  const Communicator all = partition(plan.mesh, "group", Axis::kOther, {axis});
   std::vector<std::uint32_t> result;
   for (const RankId rank : all.groups.front()) result.push_back(chips[rank.index()]);
   return result;
@@ -87,12 +87,12 @@ TEST(AxisMapTest, AMappedAxisIsItsLevelInEveryOrder) {
         plan.mesh.map.push_back({static_cast<PlanAxis>(axis), {places.levels[levels[axis]].name}});
       }
       ASSERT_EQ(problems(plan, places), std::vector<Problem>{});
-      const std::vector<std::uint32_t> chips = place_ranks(plan, places);
+      const std::vector<std::uint32_t> chips = place_ranks(plan.mesh, places);
       for (std::int64_t rank = 0; rank < 16; ++rank) {
         for (std::size_t axis = 0; axis < kPlanAxes; ++axis) {
           ASSERT_EQ(
               places.coordinate(chips[static_cast<std::size_t>(rank)], levels[axis]),
-              static_cast<std::uint32_t>(coordinate(plan, rank, static_cast<PlanAxis>(axis))));
+              static_cast<std::uint32_t>(coordinate(plan.mesh, rank, static_cast<PlanAxis>(axis))));
         }
       }
     } while (std::ranges::next_permutation(levels).found);
@@ -181,7 +181,7 @@ TEST(AxisMapTest, FewerRanksThanChipsLeaveTheLastOnesIdle) {
   plan.mesh.allow_idle_chips = true;
   plan.mesh.map = {{kTensor, {"x"}}};
   ASSERT_EQ(problems(plan, places), std::vector<Problem>{});
-  EXPECT_EQ(place_ranks(plan, places), (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(place_ranks(plan.mesh, places), (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5}));
   plan.mesh.map = {{kData, {"y"}}};
   EXPECT_TRUE(mentions(problems(plan, places), "map.dp", "its levels have 4 places, but dp is 3"));
 }

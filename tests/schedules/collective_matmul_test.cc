@@ -1,4 +1,4 @@
-#include "schedules/lowering/collective_matmul.h"
+#include "schedules/lowering/steps/collective_matmul.h"
 
 #include <gtest/gtest.h>
 

@@ -256,16 +256,17 @@ TEST(ExpertParallelTest, OverlapsRunWithTheOtherAxes) {
 TEST(ExpertParallelTest, FindsTheRanksOfANode) {
   const Cluster cluster = nodes_of(4, 4);
   ParallelPlan plan = plan_of(16);
-  EXPECT_EQ(ranks_of_expert_node(plan, cluster.places), 4);
+  EXPECT_EQ(ranks_of_expert_node(plan.mesh, cluster.places), 4);
   plan.mesh.dp = 8;
   plan.mesh.tp = 2;
-  EXPECT_EQ(ranks_of_expert_node(plan, cluster.places), 4);
+  EXPECT_EQ(ranks_of_expert_node(plan.mesh, cluster.places), 4);
   plan.mesh.ep = 8;
   plan.mesh.etp = 2;
-  EXPECT_EQ(ranks_of_expert_node(plan, cluster.places), 2);
+  EXPECT_EQ(ranks_of_expert_node(plan.mesh, cluster.places), 2);
   plan.mesh.order = {PlanAxis::kData, PlanAxis::kContext, PlanAxis::kTensor, PlanAxis::kPipeline};
-  EXPECT_EQ(ranks_of_expert_node(plan, cluster.places), 2) << "the experts' mesh is of its own";
-  EXPECT_EQ(ranks_of_expert_node(plan_of(4), ring_of(4, 1_GBps).places), 0);
+  EXPECT_EQ(ranks_of_expert_node(plan.mesh, cluster.places), 2)
+      << "the experts' mesh is of its own";
+  EXPECT_EQ(ranks_of_expert_node(plan_of(4).mesh, ring_of(4, 1_GBps).places), 0);
 }
 
 std::vector<std::string> problems_of(const ModelSpec& model, const ParallelPlan& plan,

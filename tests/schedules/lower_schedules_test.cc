@@ -8,7 +8,7 @@
 
 #include "experiment/pipeline_times.h"
 #include "schedules/lowering/lower.h"
-#include "schedules/lowering/tensor.h"
+#include "schedules/lowering/steps/tensor.h"
 #include "schedules/pipeline/published/published_schedule.h"
 #include "schedules/pipeline/replay/posted_replay.h"
 #include "schedules/pipeline/replay/replay.h"
@@ -47,7 +47,7 @@ ParallelPlan plan_of(ScheduleName schedule, std::int64_t tp = 1, std::int64_t dp
 }
 
 Cluster cluster_for(const ParallelPlan& plan, Bandwidth bandwidth = 100_GBps) {
-  return one_node(static_cast<int>(plan.ranks()), bandwidth);
+  return one_node(static_cast<int>(plan.mesh.ranks()), bandwidth);
 }
 
 // FSDP reduces layer by layer.
@@ -67,7 +67,7 @@ SimulationResult run(const ModelSpec& spec, const ParallelPlan& plan, const Clus
 }
 
 bool is_bidirectional(const ParallelPlan& plan) {
-  return placement_of(plan) == Placement::kBidirectional;
+  return placement_of(plan.pipeline) == Placement::kBidirectional;
 }
 
 // With every product of axes every schedule runs to its end, sends what planned_bytes() says, frees
@@ -131,7 +131,7 @@ std::vector<PipelineCosts> costs_of_stages(const ParallelPlan& plan, const ChipS
   const ModelSpec spec = model();
   const ModelLayers layers = build_layers(spec, {.sequences = 1, .sequence_length = 256});
   const auto lowered = [&](const Layer& layer, bool is_last) {
-    return lower_tensor(layer, plan, layers.tensor_boundary, is_last);
+    return lower_tensor(layer, tensor_group(plan), layers.tensor_boundary, is_last);
   };
   const auto time = [&](const std::vector<Kernel>& kernels) {
     Duration sum{};
@@ -139,8 +139,8 @@ std::vector<PipelineCosts> costs_of_stages(const ParallelPlan& plan, const ChipS
     return sum.count();
   };
   std::vector<PipelineCosts> costs;
-  const std::int64_t stages = stages_of(plan);
-  for (std::int64_t stage = 0; stage < stages; ++stage) {
+  const std::vector<std::int64_t> blocks = layers_of_stages(plan, spec.layers);
+  for (std::size_t stage = 0; stage < blocks.size(); ++stage) {
     PipelineCosts& of = costs.emplace_back(PipelineCosts{0, 0, 0, 0});
     const auto add = [&](const LoweredLayer& layer, std::int64_t count) {
       for (const LayerStep& step : layer.forward) of.forward += count * time(step.kernels);
@@ -150,8 +150,8 @@ std::vector<PipelineCosts> costs_of_stages(const ParallelPlan& plan, const ChipS
       }
     };
     if (stage == 0) add(lowered(layers.embedding, false), 1);
-    add(lowered(layers.blocks[0], false), layers_of(plan, stage, spec.layers));
-    if (stage == stages - 1) add(lowered(layers.head, true), 1);
+    add(lowered(layers.blocks[0], false), blocks[stage]);
+    if (stage + 1 == blocks.size()) add(lowered(layers.head, true), 1);
   }
   return costs;
 }
@@ -291,7 +291,8 @@ TEST(LowerSchedulesTest, ActivationsAreThoseInFlight) {
   const auto activations = static_cast<std::size_t>(MemoryCategory::kActivations);
   for (const ScheduleName schedule : all_schedules()) {
     const ParallelPlan plan = plan_of(schedule);
-    const LoweredLayer block = lower_tensor(layers.blocks[0], plan, layers.tensor_boundary, false);
+    const LoweredLayer block =
+        lower_tensor(layers.blocks[0], tensor_group(plan), layers.tensor_boundary, false);
     Bytes for_weights = layers.blocks[0].saved();
     for (const LayerStep& step : block.split_backward) {
       if (step.weight_gradient) continue;
@@ -507,7 +508,7 @@ TEST(LowerSchedulesTest, TheOptimalScheduleTakesChunks) {
   plan.pipeline.chunks = 2;
   const Cluster cluster = cluster_for(plan);
   EXPECT_TRUE(check_schedule(plan).empty());
-  EXPECT_EQ(placement_of(plan), Placement::kV);
+  EXPECT_EQ(placement_of(plan.pipeline), Placement::kV);
   const PipelineCosts costs = pipeline_times(model(), plan, cluster);
   const PipelineSchedule order = schedule_of(plan, costs);
   const PipelineReplay replayed = replay(order, costs);

@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "schedules/lowering/lowered_model.h"
+#include "schedules/lowering/stages/lowered_model.h"
 #include "schedules/plan/axis.h"
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
 #include "topology/small_clusters.h"
-#include "workload/adapters.h"
 #include "workload/layers.h"
 #include "workload/model_counts.h"
+#include "workload/parts/adapters.h"
 
 namespace stepsim {
 namespace {

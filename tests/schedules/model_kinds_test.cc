@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "schedules/lowering/lower.h"
-#include "schedules/lowering/lowered_model.h"
-#include "schedules/lowering/shared_weights.h"
+#include "schedules/lowering/stages/lowered_model.h"
+#include "schedules/lowering/stages/shared_weights.h"
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
 #include "topology/small_clusters.h"

@@ -1,6 +1,6 @@
 // Muon: its matmuls, its state, and who has which matrix, counted by hand.
 
-#include "schedules/lowering/muon.h"
+#include "schedules/lowering/stages/muon.h"
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ ParallelPlan plan_of(Optimizer optimizer, std::int64_t dp = 1, int zero = 0, std
 }
 
 SimulationResult run(const ParallelPlan& plan) {
-  const Cluster cluster = one_node(static_cast<int>(plan.ranks()), 100_GBps);
+  const Cluster cluster = one_node(static_cast<int>(plan.mesh.ranks()), 100_GBps);
   for (const Problem& problem : check(plan, small_model(), cluster.places)) {
     ADD_FAILURE() << problem.field << problem.message;
   }
@@ -39,7 +39,7 @@ SimulationResult run(const ParallelPlan& plan) {
 
 // FLOPs of the kernels called newton_schulz in the first program.
 double steps_of(const ParallelPlan& plan) {
-  const Cluster cluster = one_node(static_cast<int>(plan.ranks()), 100_GBps);
+  const Cluster cluster = one_node(static_cast<int>(plan.mesh.ranks()), 100_GBps);
   const OpGraph graph = lower(small_model(), plan, cluster.places, cluster.chip, {});
   double flops = 0;
   for (const ComputeWork& work : graph.compute_works) {

@@ -1,6 +1,6 @@
 // State and activations on the host: compares bytes, memory and time with the plan.
 
-#include "schedules/lowering/offload.h"
+#include "schedules/lowering/stages/offload.h"
 
 #include <gtest/gtest.h>
 

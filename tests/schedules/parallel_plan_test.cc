@@ -179,10 +179,11 @@ TEST(ParallelPlanTest, ALayoutHasAsManyStagesAsThePlanAndAsManyLayersAsTheModel)
 
 TEST(ParallelPlanTest, RanksCountTensorFirstAndPipelineLast) {
   const ParallelPlan plan = small_plan();
-  EXPECT_EQ(coordinate(plan, 5, PlanAxis::kTensor), 1);
-  EXPECT_EQ(coordinate(plan, 5, PlanAxis::kData), 0);
-  EXPECT_EQ(coordinate(plan, 5, PlanAxis::kPipeline), 1);
-  EXPECT_EQ(place_ranks(plan, eight_chips()), (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(coordinate(plan.mesh, 5, PlanAxis::kTensor), 1);
+  EXPECT_EQ(coordinate(plan.mesh, 5, PlanAxis::kData), 0);
+  EXPECT_EQ(coordinate(plan.mesh, 5, PlanAxis::kPipeline), 1);
+  EXPECT_EQ(place_ranks(plan.mesh, eight_chips()),
+            (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
 // tp on z, dp on x and pp on y of a 2 x 2 x 2 torus: chip = dp + 2 pp + 4 tp.
@@ -191,7 +192,7 @@ TEST(ParallelPlanTest, AMappingLaysAxesOverLevels) {
   plan.mesh.map = {{PlanAxis::kTensor, {"z"}}, {PlanAxis::kData, {"x"}}};
   const Places places = torus({2, 2, 2});
   ASSERT_TRUE(check(plan, small_model(8), places).empty());
-  EXPECT_EQ(place_ranks(plan, places), (std::vector<std::uint32_t>{0, 4, 1, 5, 2, 6, 3, 7}));
+  EXPECT_EQ(place_ranks(plan.mesh, places), (std::vector<std::uint32_t>{0, 4, 1, 5, 2, 6, 3, 7}));
 }
 
 TEST(ParallelPlanTest, EveryPlacementUsesEachChipOnce) {
@@ -203,13 +204,13 @@ TEST(ParallelPlanTest, EveryPlacementUsesEachChipOnce) {
            {}, {{PlanAxis::kData, {"y", "z"}}}, {{PlanAxis::kData, {"z", "x"}}}}) {
     plan.mesh.map = map;
     ASSERT_TRUE(check(plan, small_model(8), places).empty());
-    const auto chips = place_ranks(plan, places);
+    const auto chips = place_ranks(plan.mesh, places);
     EXPECT_EQ(std::set<std::uint32_t>(chips.begin(), chips.end()).size(), 64U);
   }
 }
 
 TEST(CommunicatorsTest, AGroupIsTheRanksThatDifferAlongItsAxes) {
-  const Communicator data = partition(small_plan(), "dp", Axis::kData, {PlanAxis::kData});
+  const Communicator data = partition(small_plan().mesh, "dp", Axis::kData, {PlanAxis::kData});
   ASSERT_EQ(data.groups.size(), 4U);
   EXPECT_EQ(data.groups[1], (std::vector<RankId>{RankId(1), RankId(3)}));
   EXPECT_EQ(data.groups[2], (std::vector<RankId>{RankId(4), RankId(6)}));
@@ -229,21 +230,22 @@ TEST(CommunicatorsTest, ExpertsHaveAMeshOfTheirOwn) {
     return result;
   };
   const Communicator shared =
-      expert_partition(plan, "etp", Axis::kExpert, {ExpertAxis::kExpertTensor});
+      expert_partition(plan.mesh, "etp", Axis::kExpert, {ExpertAxis::kExpertTensor});
   EXPECT_EQ(shared.groups[1], ranks({2, 3}));
-  const Communicator experts = expert_partition(plan, "ep", Axis::kExpert, {ExpertAxis::kExpert});
+  const Communicator experts =
+      expert_partition(plan.mesh, "ep", Axis::kExpert, {ExpertAxis::kExpert});
   EXPECT_EQ(experts.groups[1], ranks({1, 3}));
   const Communicator replicas =
-      expert_partition(plan, "edp", Axis::kData, {ExpertAxis::kExpertData});
+      expert_partition(plan.mesh, "edp", Axis::kData, {ExpertAxis::kExpertData});
   EXPECT_EQ(replicas.groups[3], ranks({3, 7}));
   EXPECT_EQ(replicas.groups[4], ranks({8, 12})) << "the second stage";
-  EXPECT_EQ(coordinate(plan, 13, ExpertAxis::kExpertData), 1);
+  EXPECT_EQ(coordinate(plan.mesh, 13, ExpertAxis::kExpertData), 1);
 }
 
 TEST(CommunicatorsTest, NeighboursAndWhatIsAcrossThemMakeTheWhole) {
   ParallelPlan plan = small_plan();
   plan.mesh.dp = 4;
-  const Communicator data = partition(plan, "dp", Axis::kData, {PlanAxis::kData});
+  const Communicator data = partition(plan.mesh, "dp", Axis::kData, {PlanAxis::kData});
   const Communicator inside = neighbours(data, "inside", 2);
   const Communicator across = across_neighbours(data, "across", 2);
   EXPECT_EQ(inside.groups[1], (std::vector<RankId>{RankId(4), RankId(6)}));
@@ -254,7 +256,7 @@ TEST(CommunicatorsTest, NeighboursAndWhatIsAcrossThemMakeTheWhole) {
 TEST(CommunicatorsTest, TiedEmbeddingsJoinFirstAndLastStage) {
   ParallelPlan plan = small_plan();
   plan.mesh.pp = 4;
-  const Communicator pairs = some_stages(plan, "tied", Axis::kData, {0, 3});
+  const Communicator pairs = some_stages(plan.mesh, "tied", Axis::kData, {0, 3});
   ASSERT_EQ(pairs.groups.size(), 4U);
   EXPECT_EQ(pairs.groups[3], (std::vector<RankId>{RankId(3), RankId(15)}));
 }

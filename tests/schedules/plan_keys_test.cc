@@ -62,7 +62,7 @@ ParallelPlan with(ParallelPlan plan, const Change& change) {
 }
 
 std::vector<Problem> problems(const ParallelPlan& plan, const ModelSpec& model) {
-  return check(plan, model, one_node(static_cast<int>(plan.ranks()), 1_GBps).places);
+  return check(plan, model, one_node(static_cast<int>(plan.mesh.ranks()), 1_GBps).places);
 }
 
 std::vector<Case> cases() {
@@ -315,7 +315,7 @@ TEST(PlanKeysTest, SchedulesThatSplitAllBackwardsAreKnown) {
     }
     ParallelPlan plan = plan_of(1, 1, 4);
     plan.pipeline.schedule = name;
-    EXPECT_EQ(splits_all_backwards(plan), !whole) << name_of(name);
+    EXPECT_EQ(splits_all_backwards(plan.pipeline), !whole) << name_of(name);
   }
 }
 

@@ -1,7 +1,7 @@
 // Recompute: what a block keeps, what comes back, and what runs and is sent again. simulate()
 // itself compares the bytes sent with planned_bytes() and checks that memory is freed.
 
-#include "schedules/lowering/recompute.h"
+#include "schedules/lowering/recompute/recompute.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "schedules/lowering/expert.h"
 #include "schedules/lowering/lower.h"
+#include "schedules/lowering/steps/expert.h"
 #include "schedules/plan/axis.h"
 #include "sim/run/simulate.h"
 #include "tests/support/layer_ops.h"
@@ -78,7 +78,7 @@ ParallelPlan plan_of(std::int64_t tp, std::int64_t dp, std::int64_t pp, int zero
 }
 
 SimulationResult run(const ModelSpec& model, const ParallelPlan& plan) {
-  const Cluster cluster = one_node(static_cast<int>(plan.ranks()), 100_GBps);
+  const Cluster cluster = one_node(static_cast<int>(plan.mesh.ranks()), 100_GBps);
   EXPECT_EQ(check(plan, model, cluster.places), std::vector<Problem>{});
   return simulate(lower(model, plan, cluster.places, cluster.chip, {}), cluster, {});
 }
@@ -101,7 +101,7 @@ std::vector<ParallelPlan> ways(const ModelSpec& model, const ParallelPlan& base)
     plan.recomputing.kind = recompute;
     plan.recomputing.keep = std::move(kept);
     if (!modules.empty()) plan.recomputing.modules = std::move(modules);
-    const Cluster cluster = one_node(static_cast<int>(plan.ranks()), 100_GBps);
+    const Cluster cluster = one_node(static_cast<int>(plan.mesh.ranks()), 100_GBps);
     if (check(plan, model, cluster.places).empty()) plans.push_back(std::move(plan));
   };
   add(Recompute::kMatmuls, {});

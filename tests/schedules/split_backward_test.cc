@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "schedules/lowering/recompute.h"
-#include "schedules/lowering/tensor.h"
+#include "schedules/lowering/recompute/recompute.h"
+#include "schedules/lowering/steps/tensor.h"
 #include "tests/support/small_model.h"
+#include "workload/layers.h"
 
 namespace stepsim {
 namespace {
@@ -34,9 +35,11 @@ std::vector<LoweredLayer> layers_of(const Case& of) {
                       .sequence_length = plan.batch.sequence,
                       .tensor = plan.mesh.tp,
                       .sequence_parallel = plan.tensor.sequence_parallel && plan.mesh.tp > 1});
-  const LoweredLayer block = lower_tensor(layers.blocks.front(), plan, layers.boundary, false);
-  return {lower_tensor(layers.embedding, plan, layers.boundary, false), block,
-          recompute_fully(block), lower_tensor(layers.head, plan, layers.boundary, true)};
+  const LoweredLayer block =
+      lower_tensor(layers.blocks.front(), tensor_group(plan), layers.boundary, false);
+  return {lower_tensor(layers.embedding, tensor_group(plan), layers.boundary, false), block,
+          recompute_fully(block),
+          lower_tensor(layers.head, tensor_group(plan), layers.boundary, true)};
 }
 
 constexpr Case kCases[] = {{1, true}, {2, true}, {2, false}, {4, true}};

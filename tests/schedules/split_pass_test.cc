@@ -38,7 +38,7 @@ ParallelPlan split_plan(std::int64_t dp, std::int64_t chips, std::int64_t microb
   plan.pass.inference = Inference::kDecode;
   plan.tensor.sequence_parallel = false;
   plan.mesh.dp = dp;
-  plan.pass_experts.chips = chips;
+  plan.mesh.expert_chips = chips;
   plan.pass.pass_microbatches = microbatches;
   plan.batch.global_batch = dp * 12;
   plan.pass.context = 128;

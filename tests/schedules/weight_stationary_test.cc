@@ -1,7 +1,7 @@
 // Compares two-dimensional weight-stationary tensor parallelism with its closed form. simulate()
 // compares the bytes sent with planned_bytes(); this test counts bytes on links.
 
-#include "schedules/lowering/weight_stationary.h"
+#include "schedules/lowering/steps/weight_stationary.h"
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ ParallelPlan plan_of(std::int64_t tp, std::int64_t width) {
 }
 
 SimulationResult run(const ModelSpec& model, const ParallelPlan& plan) {
-  const Cluster cluster = one_node(static_cast<int>(plan.ranks()), 100_GBps);
+  const Cluster cluster = one_node(static_cast<int>(plan.mesh.ranks()), 100_GBps);
   EXPECT_EQ(check(plan, model, cluster.places), std::vector<Problem>{});
   return simulate(lower(model, plan, cluster.places, cluster.chip, {}), cluster, {});
 }

@@ -23,9 +23,9 @@
 #include "tests/support/idle_collective.h"
 #include "tests/support/routes.h"
 #include "topology/faults.h"
-#include "topology/kinds/fat_tree.h"
-#include "topology/kinds/leaf_spine.h"
-#include "topology/kinds/nvlink_domain.h"
+#include "topology/kinds/switched/fat_tree.h"
+#include "topology/kinds/switched/leaf_spine.h"
+#include "topology/kinds/switched/nvlink_domain.h"
 
 namespace stepsim {
 namespace {

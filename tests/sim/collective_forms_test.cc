@@ -1,5 +1,5 @@
 // Compares the closed form beside every collective (stated_form(),
-// analysis/collective_forms/group_levels.h) with the simulation, over operations, algorithms,
+// books/collective_forms/group_levels.h) with the simulation, over operations, algorithms,
 // shapes and sizes. It must be within 0.1 % if it claims to be exact, and never above if it claims
 // to be a lower bound. Also compares the bytes on every link with the definition of the algorithm.
 
@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/collective_forms/form_table.h"
-#include "analysis/collective_forms/group_levels.h"
-#include "analysis/collective_forms/phase_schedule.h"
+#include "books/collective_forms/form_table.h"
+#include "books/collective_forms/group_levels.h"
+#include "books/collective_forms/phase_schedule.h"
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/run/collectives/collective_task.h"
 #include "tests/support/idle_collective.h"

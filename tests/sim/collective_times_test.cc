@@ -1,5 +1,5 @@
 // On an idle network each algorithm takes its closed form
-// (analysis/collective_forms/collective_formulas.h, FORMULAS groups B and C) within 0.1 %, stepped
+// (books/collective_forms/collective_formulas.h, FORMULAS groups B and C) within 0.1 %, stepped
 // and pipelined. Exceptions are written beside the case.
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/collective_forms/collective_formulas.h"
+#include "books/collective_forms/collective_formulas.h"
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/hardware/group_shape.h"
 #include "tests/support/idle_collective.h"

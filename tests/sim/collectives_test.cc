@@ -646,8 +646,8 @@ TEST(CollectivesTest, ATorusAllToAllGoesTheShorterWays) {
   }
 }
 
-// K x K x 2K or K x 2K x 2K as topology/kinds/twisted_torus.h has it: short axes twist, long ones
-// wrap.
+// K x K x 2K or K x 2K x 2K as topology/kinds/torus/twisted_torus.h has it: short axes twist, long
+// ones wrap.
 GroupShape twisted(const std::vector<std::uint32_t>& sizes) {
   GroupShape shape = shape_of(sizes, true, true);
   const std::uint32_t shorter = std::ranges::min(sizes);

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/base/field.h"
-#include "sim/base/field_help.h"
+#include "sim/fields/field.h"
+#include "sim/fields/field_help.h"
 
 namespace stepsim {
 namespace {

@@ -1,6 +1,6 @@
 // Tables of fields: what is read, refused, written, listed and documented follows from the rows.
 
-#include "sim/base/field.h"
+#include "sim/fields/field.h"
 
 #include <gtest/gtest.h>
 
@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "sim/base/field_help.h"
 #include "sim/base/field_text.h"
-#include "sim/base/quantity_field.h"
 #include "sim/base/small_letters.h"
 #include "sim/base/suggestion.h"
+#include "sim/fields/field_help.h"
+#include "sim/fields/quantity_field.h"
 
 namespace stepsim {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/collectives/algorithms/packed_trees.h"
+#include "sim/collectives/algorithms/trees/packed_trees.h"
 
 #include <gtest/gtest.h>
 

@@ -20,7 +20,7 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/step/step_report.h"
+#include "experiment/step/step_report.h"
 #include "schedules/plan/axis.h"
 
 namespace stepsim {

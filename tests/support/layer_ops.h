@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "workload/layers.h"
+#include "workload/parts/layer_op.h"
 
 namespace stepsim {
 

@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
 
 namespace stepsim {
 

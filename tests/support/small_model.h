@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
 
 namespace stepsim {
 

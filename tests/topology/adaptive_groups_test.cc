@@ -9,8 +9,8 @@
 #include "tests/support/routes.h"
 #include "topology/composed.h"
 #include "topology/graph/level_bandwidth.h"
-#include "topology/kinds/dgx_superpod.h"
-#include "topology/kinds/fat_tree.h"
+#include "topology/kinds/switched/dgx_superpod.h"
+#include "topology/kinds/switched/fat_tree.h"
 
 namespace stepsim {
 namespace {

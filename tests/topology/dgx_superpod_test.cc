@@ -1,4 +1,4 @@
-#include "topology/kinds/dgx_superpod.h"
+#include "topology/kinds/switched/dgx_superpod.h"
 
 #include <gtest/gtest.h>
 

@@ -6,9 +6,9 @@
 
 #include "sim/base/quantity_text.h"
 #include "topology/faults.h"
-#include "topology/kinds/dgx_superpod.h"
 #include "topology/kinds/explicit_graph.h"
-#include "topology/kinds/torus.h"
+#include "topology/kinds/switched/dgx_superpod.h"
+#include "topology/kinds/torus/torus.h"
 
 namespace stepsim {
 namespace {

@@ -1,4 +1,4 @@
-#include "topology/kinds/dragonfly.h"
+#include "topology/kinds/switched/dragonfly.h"
 
 #include <gtest/gtest.h>
 

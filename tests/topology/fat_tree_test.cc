@@ -1,4 +1,4 @@
-#include "topology/kinds/fat_tree.h"
+#include "topology/kinds/switched/fat_tree.h"
 
 #include <gtest/gtest.h>
 

@@ -10,11 +10,11 @@
 #include "topology/composed.h"
 #include "topology/graph/bisection.h"
 #include "topology/graph/graph_measures.h"
-#include "topology/kinds/dgx_superpod.h"
-#include "topology/kinds/dragonfly.h"
-#include "topology/kinds/nvlink_domain.h"
-#include "topology/kinds/torus.h"
-#include "topology/kinds/tpu_slice.h"
+#include "topology/kinds/switched/dgx_superpod.h"
+#include "topology/kinds/switched/dragonfly.h"
+#include "topology/kinds/switched/nvlink_domain.h"
+#include "topology/kinds/torus/torus.h"
+#include "topology/kinds/torus/tpu_slice.h"
 
 namespace stepsim {
 namespace {

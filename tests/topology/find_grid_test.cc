@@ -10,7 +10,7 @@
 #include "sim/base/units.h"
 #include "tests/support/linked_chips.h"
 #include "tests/support/routes.h"
-#include "topology/kinds/torus.h"
+#include "topology/kinds/torus/torus.h"
 
 namespace stepsim {
 namespace {

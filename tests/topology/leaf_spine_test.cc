@@ -1,4 +1,4 @@
-#include "topology/kinds/leaf_spine.h"
+#include "topology/kinds/switched/leaf_spine.h"
 
 #include <gtest/gtest.h>
 

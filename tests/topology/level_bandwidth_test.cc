@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "topology/kinds/dgx_superpod.h"
-#include "topology/kinds/torus.h"
+#include "topology/kinds/switched/dgx_superpod.h"
+#include "topology/kinds/torus/torus.h"
 
 namespace stepsim {
 namespace {

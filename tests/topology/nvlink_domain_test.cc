@@ -1,4 +1,4 @@
-#include "topology/kinds/nvlink_domain.h"
+#include "topology/kinds/switched/nvlink_domain.h"
 
 #include <gtest/gtest.h>
 

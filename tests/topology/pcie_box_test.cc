@@ -1,4 +1,4 @@
-#include "topology/kinds/pcie_box.h"
+#include "topology/kinds/switched/pcie_box.h"
 
 #include <gtest/gtest.h>
 

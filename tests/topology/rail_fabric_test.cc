@@ -1,6 +1,6 @@
 // dgx_superpod_test.cc tests sizes, routes and limits. This file tests what only shows without a
 // SuperPod's nodes.
-#include "topology/kinds/rail_fabric.h"
+#include "topology/kinds/switched/rail_fabric.h"
 
 #include <gtest/gtest.h>
 

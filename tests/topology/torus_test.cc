@@ -1,4 +1,4 @@
-#include "topology/kinds/torus.h"
+#include "topology/kinds/torus/torus.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "topology/kinds/tpu_slice.h"
+#include "topology/kinds/torus/tpu_slice.h"
 
 #include <gtest/gtest.h>
 

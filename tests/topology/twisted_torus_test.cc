@@ -1,4 +1,4 @@
-#include "topology/kinds/twisted_torus.h"
+#include "topology/kinds/torus/twisted_torus.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "traces/output_file.h"
+#include "traces/files/output_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "traces/plot_svg.h"
+#include "traces/pictures/plot_svg.h"
 
 #include <gtest/gtest.h>
 

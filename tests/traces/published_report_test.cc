@@ -1,4 +1,4 @@
-#include "traces/published_report.h"
+#include "traces/results/published_report.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "traces/report.h"
+#include "traces/results/report.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "schedules/plan/axis.h"
 #include "sim/base/shown_text.h"
 #include "tests/support/hand_made_run.h"
-#include "traces/report_text.h"
+#include "traces/results/report_text.h"
 
 namespace stepsim {
 namespace {

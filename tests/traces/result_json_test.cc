@@ -1,4 +1,4 @@
-#include "traces/result_json.h"
+#include "traces/results/result_json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "traces/run_trace.h"
+#include "traces/formats/run_trace.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -17,9 +17,9 @@
 
 #include "tests/support/hand_made_run.h"
 #include "tests/traces/perfetto.pb.h"
-#include "traces/chrome_sink.h"
-#include "traces/perfetto_sink.h"
-#include "traces/trace_counters.h"
+#include "traces/formats/chrome_sink.h"
+#include "traces/formats/perfetto_sink.h"
+#include "traces/formats/trace_counters.h"
 
 namespace stepsim {
 namespace {

@@ -1,4 +1,4 @@
-#include "traces/timeline_svg.h"
+#include "traces/pictures/timeline_svg.h"
 
 #include <gtest/gtest.h>
 

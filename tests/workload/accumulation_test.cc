@@ -1,9 +1,10 @@
-#include "workload/accumulation.h"
+#include "workload/parts/accumulation.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/support/layer_ops.h"
 #include "tests/support/published_models.h"
+#include "workload/layers.h"
 
 namespace stepsim {
 namespace {

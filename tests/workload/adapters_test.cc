@@ -1,4 +1,4 @@
-#include "workload/adapters.h"
+#include "workload/parts/adapters.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,9 @@
 
 #include "tests/support/layer_ops.h"
 #include "tests/support/published_models.h"
-#include "workload/kernels.h"
+#include "workload/layers.h"
 #include "workload/model_counts.h"
+#include "workload/parts/kernels.h"
 
 namespace stepsim {
 namespace {

@@ -1,7 +1,7 @@
 // Attention to compressed keys and hyper-connections: parameters, pairs, FLOPs and bytes counted by
 // hand.
 
-#include "workload/compressed_attention.h"
+#include "workload/mixers/compressed_attention.h"
 
 #include <gtest/gtest.h>
 

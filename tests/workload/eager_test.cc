@@ -1,4 +1,4 @@
-#include "workload/eager.h"
+#include "workload/parts/eager.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 
 #include "tests/support/layer_ops.h"
 #include "tests/support/published_models.h"
+#include "workload/layers.h"
 
 namespace stepsim {
 namespace {

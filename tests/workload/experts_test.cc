@@ -11,6 +11,7 @@
 
 #include "tests/support/layer_ops.h"
 #include "tests/support/published_models.h"
+#include "workload/layers.h"
 #include "workload/model_counts.h"
 
 namespace stepsim {

@@ -14,7 +14,7 @@
 
 #include "tests/support/layer_ops.h"
 #include "tests/support/published_models.h"
-#include "workload/layers.h"
+#include "workload/parts/layer_op.h"
 
 namespace stepsim {
 namespace {
@@ -317,8 +317,7 @@ TEST(InferenceTest, ExpertsMayComputeInATypeOfTheirOwn) {
 // With chances 16 apart the weights of fewer experts are read, of the same FLOPs.
 TEST(InferenceTest, PopularExpertsAreSharedByMoreTokens) {
   const auto kernel = [](double spread) {
-    return experts_of(
-        inference_layers(experts(), {.pass_experts = {.spread = spread}}, decoding(8, 1)));
+    return experts_of(inference_layers(experts(), {.expert_spread = spread}, decoding(8, 1)));
   };
   EXPECT_LT(kernel(16).read, kernel(1).read);
   EXPECT_EQ(kernel(16).flops.value(), kernel(1).flops.value());

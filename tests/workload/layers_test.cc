@@ -10,8 +10,8 @@
 
 #include "tests/support/layer_ops.h"
 #include "tests/support/published_models.h"
-#include "workload/kernels.h"
 #include "workload/model_counts.h"
+#include "workload/parts/kernels.h"
 
 namespace stepsim {
 namespace {

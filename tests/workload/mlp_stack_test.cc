@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "workload/layers.h"
 #include "workload/model_counts.h"
 
 namespace stepsim {

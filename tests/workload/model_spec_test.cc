@@ -1,4 +1,4 @@
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 
 #include <numeric>
 
-#include "workload/expert_load.h"
-#include "workload/kernels.h"
+#include "workload/parts/expert_load.h"
+#include "workload/parts/kernels.h"
 
 namespace stepsim {
 namespace {

@@ -1,14 +1,14 @@
 // Layers that share weights, vectors of each layer, biases of both branches, and what serving keeps
 // of a state: counted by hand.
 
-#include "workload/shared_block.h"
+#include "workload/mixers/shared_block.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/support/layer_ops.h"
 #include "workload/layers.h"
+#include "workload/mixers/state_mixer.h"
 #include "workload/model_counts.h"
-#include "workload/state_mixer.h"
 
 namespace stepsim {
 namespace {

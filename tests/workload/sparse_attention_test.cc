@@ -1,6 +1,6 @@
 // Sparse attention: pairs, FLOPs and bytes counted by hand.
 
-#include "workload/sparse_attention.h"
+#include "workload/mixers/sparse_attention.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
 // Layers with a state: parameters and FLOPs counted by hand from their papers.
 
-#include "workload/state_mixer.h"
+#include "workload/mixers/state_mixer.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/support/layer_ops.h"
 #include "tests/support/published_models.h"
-#include "workload/chunked_scan.h"
 #include "workload/layers.h"
+#include "workload/mixers/chunked_scan.h"
 #include "workload/model_counts.h"
 
 namespace stepsim {

@@ -6,6 +6,7 @@
 
 #include "tests/support/layer_ops.h"
 #include "tests/support/small_model.h"
+#include "workload/layers.h"
 #include "workload/model_counts.h"
 
 namespace stepsim {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sim/base/error.h"
-#include "sim/base/field.h"
+#include "sim/fields/field.h"
 
 namespace stepsim {
 

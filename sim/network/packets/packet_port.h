@@ -15,6 +15,7 @@ template <typename Entry>
 class RingQueue {
  public:
   bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_; }
   Entry& front() { return entries_[first_]; }
   const Entry& front() const { return entries_[first_]; }
   Entry& back() { return entries_[(first_ + size_ - 1) & (entries_.size() - 1)]; }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/collective_forms/group_levels.h"
+#include "books/collective_forms/group_levels.h"
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/run/collectives/collective_task.h"
 #include "tests/fuzz/random/changed_cluster.h"

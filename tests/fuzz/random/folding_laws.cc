@@ -30,7 +30,7 @@ std::string_view name_of(Blemish blemish) {
 
 void add(Blemish blemish, Choices& choices, Experiment& experiment) {
   if (blemish == Blemish::kStraggler) {
-    const auto rank = choices.below(static_cast<std::uint64_t>(experiment.plan.ranks()));
+    const auto rank = choices.below(static_cast<std::uint64_t>(experiment.plan.mesh.ranks()));
     experiment.variation.stragglers.push_back(
         {.ranks = {RankId(static_cast<std::uint32_t>(rank))}, .slowdown = 1.25});
   }
@@ -114,7 +114,7 @@ std::string broken_with(const LoadedExperiment& loaded) {
   options.granularity = Granularity::kPipelined;
   if (options.fidelities.front() == Fidelity::kPacket) options.fidelities = {Fidelity::kFlow};
   options.fidelities.resize(1);
-  const auto ranks = static_cast<std::uint32_t>(loaded.experiment.plan.ranks());
+  const auto ranks = static_cast<std::uint32_t>(loaded.experiment.plan.mesh.ranks());
   options.recorded_ranks.clear();
   for (std::uint32_t rank = 0; rank < ranks; ++rank) options.recorded_ranks.emplace_back(rank);
   const auto run = [&](bool fold) {

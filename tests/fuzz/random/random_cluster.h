@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/json_value.h"
+#include "proto/messages/json_value.h"
 #include "sim/chips/chip_spec.h"
 #include "tests/fuzz/random/choices.h"
 

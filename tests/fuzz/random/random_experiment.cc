@@ -3,11 +3,11 @@
 #include <utility>
 #include <vector>
 
-#include "proto/json_value.h"
-#include "schedules/plan/key_groups.h"
+#include "proto/messages/json_value.h"
+#include "schedules/plan/keys/key_groups.h"
 #include "tests/fuzz/random/random_cluster.h"
 #include "tests/fuzz/random/random_plan.h"
-#include "workload/model_fields.h"
+#include "workload/model/model_fields.h"
 
 namespace stepsim {
 namespace {
@@ -90,14 +90,15 @@ std::string random_experiment(Choices& choices) {
   choose_keys(choices, cluster, job);
   Json experiment;
   experiment["name"] = "random";
-  experiment["model"] = json_of(job.model);
   experiment["cluster"] = cluster.json;
+  if (choices.one_in(4)) experiment["variation"] = random_variation(choices, job.plan.mesh.ranks());
+  experiment["simulation"] = random_simulation(choices);
+  experiment["seed"] = choices.below(1000);
+  choose_late(choices, job);
+  experiment["model"] = json_of(job.model);
   for (const KeyGroup group : kKeyGroups) {
     experiment[std::string(name_of(group))] = keys_of(group, job.plan);
   }
-  if (choices.one_in(4)) experiment["variation"] = random_variation(choices, job.plan.ranks());
-  experiment["simulation"] = random_simulation(choices);
-  experiment["seed"] = choices.below(1000);
   return experiment.dump(2) + '\n';
 }
 

@@ -12,7 +12,7 @@
 
 namespace stepsim {
 
-// Returns JSON. Most experiments are good; the others break a rule of docs/plan-keys.md or
+// Returns JSON. Most experiments are good; the others break a rule of `stepsim help plan` or
 // docs/topologies.md.
 std::string random_experiment(Choices& choices);
 

@@ -65,12 +65,13 @@ void choose_recompute(Choices& choices, RandomJob& job) {
 void choose_chunked_matmuls(Choices& choices, ParallelPlan& plan) {
   const bool is_plain =
       plan.mesh.cp * plan.mesh.ep * plan.mesh.etp == 1 && plan.tensor.sequence_parallel;
-  if (is_plain && !splits_all_backwards(plan) && choices.one_in(4)) {
+  if (is_plain && !splits_all_backwards(plan.pipeline) && choices.one_in(4)) {
     plan.pieces.tensor_chunks = choices.between(2, 4);
-  } else if (plan.tensor.sequence_parallel && !splits_all_backwards(plan) && choices.one_in(4)) {
+  } else if (plan.tensor.sequence_parallel && !splits_all_backwards(plan.pipeline) &&
+             choices.one_in(4)) {
     plan.pieces.tensor_pieces = choices.between(2, 8);
   }
-  plan.pieces.overlap_tensor = !splits_all_backwards(plan) && choices.one_in(4);
+  plan.pieces.overlap_tensor = !splits_all_backwards(plan.pipeline) && choices.one_in(4);
 }
 
 bool takes_width(const ModelSpec& model, const ParallelPlan& plan) {
@@ -158,7 +159,7 @@ void choose_buckets(Choices& choices, ParallelPlan& plan) {
 }
 
 void choose_sharding(Choices& choices, ParallelPlan& plan) {
-  const bool has_copies = placement_of(plan) == Placement::kBidirectional;
+  const bool has_copies = placement_of(plan.pipeline) == Placement::kBidirectional;
   const bool takes_fsdp = !has_copies && !is_fused(plan);
   plan.state.zero = static_cast<int>(choices.below(takes_fsdp ? 4 : 3));
   if (plan.state.zero == 3) {
@@ -167,7 +168,7 @@ void choose_sharding(Choices& choices, ParallelPlan& plan) {
     choose_buckets(choices, plan);
   }
   if (plan.state.zero == 0 || has_copies || !choices.one_in(4)) return;
-  const std::int64_t shard = choices.divisor_of(plan.replicas());
+  const std::int64_t shard = choices.divisor_of(plan.mesh.replicas());
   if (shard > 1) plan.state.shard = shard;
 }
 
@@ -213,14 +214,15 @@ DataType random_type(Choices& choices, const ChipSpec& chip) {
 
 bool has_bytes(const RandomJob& job) {
   const ParallelPlan& plan = job.plan;
-  const DataType types[] = {plan.precision.type, plan.communicated(), plan.dispatched(),
+  const DataType types[] = {plan.precision.type, plan.precision.communicated(),
+                            plan.precision.dispatched(),
                             plan.narrow.activation_input_type.value_or(DataType::kFp32)};
   return std::ranges::any_of(types, [](DataType type) { return size_of(type) == Bytes(1); });
 }
 
 void choose_narrow(Choices& choices, RandomJob& job) {
   ParallelPlan& plan = job.plan;
-  const bool narrows = size_of(plan.precision.type) < size_of(plan.activations());
+  const bool narrows = size_of(plan.precision.type) < size_of(plan.precision.activations());
   if (is_transformer(job) && choices.one_in(5)) plan.narrow.activation_input_type = DataType::kFp8;
   if (is_transformer(job) && has_bytes(job) && choices.one_in(2)) plan.narrow.scale_block = 128;
   plan.narrow.current_scaling = choices.one_in(5);
@@ -315,6 +317,29 @@ void choose_types(Choices& choices, const RandomCluster& cluster, RandomJob& job
   if (choices.one_in(6)) choose_launches(choices, job);
 }
 
+// Pictures in sequences, and what of their part is trained.
+void choose_pictures(Choices& choices, RandomJob& job) {
+  ParallelPlan& plan = job.plan;
+  if (job.model.vision.layers == 0 || choices.one_in(4)) return;
+  plan.batch.vision_tokens = choices.divisor_of(plan.batch.sequence);
+  if (choices.one_in(2)) {
+    plan.batch.picture_tokens = choices.divisor_of(plan.batch.vision_tokens);
+  }
+  if (plan.is_inference() || plan.state.zero == 3) return;
+  plan.training.vision =
+      choices.pick({VisionTraining::kAll, VisionTraining::kProjector, VisionTraining::kNone});
+}
+
+void choose_muon(Choices& choices, RandomJob& job) {
+  ParallelPlan& plan = job.plan;
+  const bool fits = plan.training.optimizer == Optimizer::kAdam && !plan.offload.optimizer &&
+                    !plan.training.lora_rank && (plan.state.zero < 3 || plan.mesh.pp == 1);
+  if (!fits || !choices.one_in(8)) return;
+  plan.training.optimizer = Optimizer::kMuon;
+  plan.update.newton_schulz_steps = choices.pick({5, 1});
+  plan.update.second_moment_bytes = std::min<std::int64_t>(4, plan.update.optimizer_bytes);
+}
+
 // ---- inference ----
 
 bool may_serve(const RandomJob& job) {
@@ -333,7 +358,7 @@ bool keeps_tokens_only(const ModelSpec& model) {
 void choose_exchange_of_pass(Choices& choices, const RandomCluster& cluster, RandomJob& job) {
   using enum Dispatch;
   ParallelPlan& plan = job.plan;
-  if (plan.splits_ffn()) return;
+  if (plan.mesh.splits_ffn()) return;
   const bool stands_in_nodes = cluster.axes.empty() && plan.mesh.ep % cluster.node == 0;
   if (plan.mesh.ep > 1 && stands_in_nodes)
     plan.experts.dispatch = choices.pick({kAllToAll, kTwoLevel, kAuto});
@@ -353,7 +378,7 @@ void choose_expert_chips(Choices& choices, const RandomJob& job, ParallelPlan& p
   const std::int64_t sharing = choices.divisor_of(chips);
   if (experts.routed % (chips / sharing) != 0 || experts.intermediate % sharing != 0) return;
   plan.mesh.dp -= plan.mesh.dp / 2;
-  plan.pass_experts.chips = chips;
+  plan.mesh.expert_chips = chips;
   plan.mesh.etp = sharing;
   plan.mesh.ep = chips / sharing;
   plan.tensor.sequence_parallel = plan.mesh.tp > 1;
@@ -406,12 +431,13 @@ void choose_inference(Choices& choices, const RandomCluster& cluster, RandomJob&
     plan.pass.prefill_tokens = choices.between(1, longest / 2);
     plan.pass.prefill_context = plan.pass.prefill_tokens + choices.between(0, longest / 2);
   }
-  if (has_experts(job) && choices.one_in(3)) plan.pass_experts.spread = choices.pick({1.5, 40.0});
-  const bool by_request = plan.mesh.tp > 1 && !plan.splits_ffn() && keeps_tokens_only(job.model);
+  if (has_experts(job) && choices.one_in(3)) plan.pass.expert_spread = choices.pick({1.5, 40.0});
+  const bool by_request =
+      plan.mesh.tp > 1 && !plan.mesh.splits_ffn() && keeps_tokens_only(job.model);
   if (by_request && choices.one_in(3)) {
     plan.cache.split = CacheSplit::kRequests;
   }
-  if (plan.mesh.cp == 1 && !plan.splits_ffn()) choose_width(choices, job.model, plan);
+  if (plan.mesh.cp == 1 && !plan.mesh.splits_ffn()) choose_width(choices, job.model, plan);
   complete_inference(job.model, plan);
   job.plan = std::move(plan);
   choose_exchange_of_pass(choices, cluster, job);
@@ -429,6 +455,16 @@ void choose_keys(Choices& choices, const RandomCluster& cluster, RandomJob& job)
   choose_optimizer(choices, cluster, job.plan);
   choose_types(choices, cluster, job);
   if (may_serve(job) && choices.one_in(8)) choose_inference(choices, cluster, job);
+}
+
+void choose_late(Choices& choices, RandomJob& job) {
+  if (!is_transformer(job)) return;
+  choose_late_layers(choices, job);
+  if (job.plan.recomputing.kind == Recompute::kSelective && job.model.hyper.streams > 0) {
+    job.plan.recomputing.modules.push_back(RecomputeModule::kHyper);
+  }
+  if (job.plan.pass.inference != Inference::kDecode) choose_pictures(choices, job);
+  if (!job.plan.is_inference()) choose_muon(choices, job);
 }
 
 }  // namespace stepsim

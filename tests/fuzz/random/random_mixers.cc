@@ -84,6 +84,50 @@ void choose_local(Choices& choices, const ParallelPlan& plan, ModelSpec& model) 
   model.attention.values_are_keys = model.attention.value_dim == 0 && choices.one_in(4);
 }
 
+// Compressed keys in all layers, with an indexer or all of them (DeepSeek-V4).
+void choose_compressed(Choices& choices, const ParallelPlan& plan, ModelSpec& model) {
+  const AttentionSpec& plain = model.attention;
+  model.latent = {};
+  model.local = {};
+  model.parallel_branches = false;
+  model.attention = {.heads = plain.heads,
+                     .kv_heads = 1,
+                     .head_dim = plain.head_dim,
+                     .query_rank = 48,
+                     .sinks = plain.sinks,
+                     .window = choices.pick({16, 64})};
+  model.mixer_pattern = choices.pick({"CH", "LCH", "H", "C"});
+  model.compressed = {.ratio = choices.pick({4, 2}),
+                      .heavy_ratio = choices.pick({16, 8}),
+                      .rope_dim = choices.pick({16, 0}),
+                      .output_groups = plan.mesh.tp,
+                      .output_rank = choices.pick({32, 16})};
+  if (model.mixer_pattern == "H") return;
+  model.indexer = {.heads = choices.pick({4, 1}), .head_dim = 32, .top_k = choices.pick({16, 256})};
+}
+
+// Several residual streams.
+void choose_streams(Choices& choices, ModelSpec& model) {
+  const bool fits = model.norms.pre && !model.norms.post && !model.parallel_branches &&
+                    model.embedding.of_layers == 0 &&
+                    model.mixer_pattern.find_first_of("NXZ") == std::string::npos;
+  if (!fits || !choices.one_in(8)) return;
+  model.hyper = {.streams = choices.pick({4, 2}), .sinkhorn_iterations = choices.pick({20, 0})};
+}
+
+// Small pictures: patches, blocks and projectors of their own.
+void choose_vision(Choices& choices, ModelSpec& model) {
+  model.vision = {.layers = choices.pick({1, 2}),
+                  .hidden = choices.pick({64, 96}),
+                  .heads = choices.pick({4, 2}),
+                  .intermediate = choices.pick({96, 128}),
+                  .patch = choices.pick({14, 2}),
+                  .frames = choices.pick({1, 2}),
+                  .merge = choices.pick({1, 2}),
+                  .positions = choices.pick({0, 100}),
+                  .projectors = choices.pick({1, 2})};
+}
+
 }  // namespace
 
 void choose_mixers(Choices& choices, RandomJob& job) {
@@ -115,6 +159,17 @@ void choose_mixers(Choices& choices, RandomJob& job) {
     model.experts.zero = model.experts.routed;
     if (model.experts.per_token % 2 != 0) model.experts.zero = 0;
   }
+}
+
+void choose_late_layers(Choices& choices, RandomJob& job) {
+  ModelSpec& model = job.model;
+  const ParallelPlan& plan = job.plan;
+  const bool is_plain = model.mixer_pattern.empty() && model.attention.causal &&
+                        plan.mesh.cp == 1 && !plan.tensor.divides_width() &&
+                        plan.batch.document_length == 0 && plan.cache.split == CacheSplit::kHeads;
+  if (is_plain && choices.one_in(6)) choose_compressed(choices, plan, model);
+  if (!plan.tensor.divides_width()) choose_streams(choices, model);
+  if (choices.one_in(8)) choose_vision(choices, model);
 }
 
 }  // namespace stepsim

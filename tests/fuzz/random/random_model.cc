@@ -28,7 +28,7 @@ void choose_layers(Choices& choices, RandomJob& job) {
 
 // Sets how many ranks divide the experts of a layer.
 void choose_expert_mesh(Choices& choices, ParallelPlan& plan) {
-  const std::int64_t ranks = plan.mesh.tp * plan.mesh.cp * plan.mesh.dp;
+  const std::int64_t ranks = plan.mesh.stage_ranks();
   if (choices.one_in(4)) plan.mesh.etp = choices.divisor_of(ranks);
   plan.mesh.ep =
       choices.one_in(2) ? choices.divisor_of(ranks / plan.mesh.etp) : ranks / plan.mesh.etp;

@@ -1,7 +1,7 @@
 // random_plan() makes a plan for a cluster, and random_model() a model for that plan. The mesh
 // comes first, as a factorisation of the chips; then the schedule with micro-batches that suit it;
 // then a model whose layers, heads, widths and experts the mesh divides; then every other key,
-// where its rules allow it (docs/plan-keys.md). A few rules are left to chance, so that some plans
+// where its rules allow it (`stepsim help plan`). A few rules are left to chance, so that some plans
 // are refused.
 
 #pragma once
@@ -9,7 +9,7 @@
 #include "schedules/plan/parallel_plan.h"
 #include "tests/fuzz/random/choices.h"
 #include "tests/fuzz/random/random_cluster.h"
-#include "workload/model_spec.h"
+#include "workload/model/model_spec.h"
 
 namespace stepsim {
 
@@ -28,7 +28,14 @@ void choose_model(Choices& choices, RandomJob& job);
 // Sets how layers of a transformer mix tokens, where that is not plain attention.
 void choose_mixers(Choices& choices, RandomJob& job);
 
+// Sets layers that came later than the others: compressed keys, residual streams, a vision part.
+void choose_late_layers(Choices& choices, RandomJob& job);
+
 // Sets all other keys of the plan.
 void choose_keys(Choices& choices, const RandomCluster& cluster, RandomJob& job);
+
+// Sets those layers, and the keys that go with them, and Muon. Drawn behind all else, so that a
+// seed's run stays as it was unless it gets one of them.
+void choose_late(Choices& choices, RandomJob& job);
 
 }  // namespace stepsim

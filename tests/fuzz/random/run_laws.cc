@@ -8,16 +8,16 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/step/step_report.h"
 #include "experiment/build_cluster.h"
-#include "proto/json_value.h"
+#include "experiment/step/step_report.h"
+#include "proto/messages/json_value.h"
 #include "schedules/plan/plan_schedule.h"
 #include "tests/fuzz/random/changed_cluster.h"
 #include "tests/fuzz/random/choices.h"
 #include "tests/fuzz/random/collective_laws.h"
 #include "tests/fuzz/random/folding_laws.h"
 #include "tests/fuzz/random/random_run.h"
-#include "traces/result_json.h"
+#include "traces/results/result_json.h"
 
 namespace stepsim {
 namespace {

@@ -64,7 +64,8 @@ def percentile(values, share):
 
 def summary(rows):
     both = {key: [abs(row[key]) for row in rows] for key in ("mean", "last")}
-    return "  ".join(f"{key} {statistics.median(errors) * 100:6.2f} {percentile(errors, .9) * 100:6.2f}"
+    return "  ".join(f"{key} {statistics.median(errors) * 100:6.2f} "
+                     f"{percentile(errors, .9) * 100:6.2f}"
                      for key, errors in both.items())
 
 
@@ -84,7 +85,7 @@ def main():
     if options.each:
         for row in good:
             print(f"{row['name']:55} mean {row['mean_us']:9.2f} us {row['mean'] * 100:7.2f} %   "
-                  f"last {row['last_us']:9.2f} us {row['last'] * 100:7.2f} %  {row['wall_s']:.1f} s")
+                  f"last {row['last_us']:9.2f} us {row['last'] * 100:7.2f} %")
     for row in rows:
         if "problem" in row:
             print(f"{row['name']}: {row['problem']}")

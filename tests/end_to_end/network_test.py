@@ -58,6 +58,66 @@ class NetworkTest(StepsimTest):
         # Two packets: 1 us + 2 x 2.048 us, and 1.024 us for the last one on the second link.
         self.assertEqual(answer["flows"][0]["finish_s"], 6.12e-6)
 
+    def packet_case(self, **changes):
+        """a - s - b at 1 GB/s and 1 us, two packets of 1,000 B, with a transport."""
+        links = [{"id": f"{x}{y}", "from": x, "to": y, "capacity_Bps": 1e9, "latency_s": 1e-6}
+                 for x, y in ("as", "sa", "sb", "bs")]
+        flows = [{"id": 1, "route": ["as", "sb"], "bytes": 2000, "start_s": 0, "after": []}]
+        return self.write_case(**{
+            "format": "stepsim-oracle-packet/1", "packet_bytes": 1000, "expect": [],
+            "switching": "store_and_forward", "links": links, "flows": flows,
+            "transport": {"name": "go-back-n", "header": 0, "ack": 100, "pfc": "none"}, **changes})
+
+    def test_a_transport_has_acknowledgements(self):
+        answer = json.loads(stepsim("network", self.packet_case(), "--json", "-").stdout)
+        # Two packets of 1 us and one more on the second link, and 2 us of latency: 5 us; 100 B
+        # back: 2 x 0.1 us and 2 us more.
+        self.assertEqual(answer["flows"][0], {
+            "id": 1, "finish_s": 5e-6, "acked_s": 7.2e-6, "packets": 2, "marked": 0, "trimmed": 0,
+            "dropped": 0, "retransmitted": 0, "paused_s": 0})
+        self.assertIn("fairness (Jain) 1.000", stepsim("network", self.packet_case()).stdout)
+
+    def test_a_transport_can_be_given_beside_the_case(self):
+        path = self.packet_case()
+        answer = json.loads(
+            stepsim("network", path, "--transport", "header=100,ack=200", "--json", "-").stdout)
+        # 1.1 us a packet: 5.3 us; 2 x 0.2 us and 2 us more.
+        self.assertEqual(answer["flows"][0]["finish_s"], 5.3e-6)
+        self.assertEqual(answer["flows"][0]["acked_s"], 7.7e-6)
+        self.expect_refused(["network", path, "--transport", "dctpc", "--fidelity", "flow"],
+                            "did you mean dctcp?", "leave out --fidelity flow")
+
+    def test_wrong_transports_are_refused_at_once(self):
+        self.expect_refused(
+            ["network", self.packet_case(
+                transport={"name": "dcqcn", "rto": "soon", "quue": 1, "pfc_headroom": 100},
+                switches={"buffer_bytes": 500, "ecn": {"kmin_bytes": 9000, "kmax_bytes": 8000},
+                          "pfc": {"xoff_bytes": 5000, "xon_bytes": 6000}, "colour": 1}, seed=-1)],
+            "transport.rto: must be a time", "transport.quue: is no field", "did you mean queue?",
+            "switches.colour: is no field", "transport.queue: must hold a packet of 1048 B",
+            "transport.ecn_high: must be at least ecn_low (9000 B)",
+            "transport.pfc_xon: must be at most pfc_xoff", "seed: must be a whole number")
+        self.expect_refused(["network", self.packet_case(transport={"name": "rdma"})],
+                            "transport.name: must be go-back-n")
+        self.expect_refused(["network", self.packet_case(transport={"name": "go-back-n",
+                                                                    "pfc_headroom": 100})],
+                            "transport.pfc_headroom: must be at least 4160 B")
+        links = [{"id": x + y, "from": x, "to": y, "capacity_Bps": 1e9, "latency_s": 0}
+                 for x, y in ("as", "sb", "bs")]
+        self.expect_refused(["network", self.packet_case(links=links)],
+                            'links: "as" has no link back', "add one from s to a")
+
+    def test_flows_that_never_end_are_said(self):
+        path = self.packet_case(transport={"name": "go-back-n", "loss": 0.9, "rto": None})
+        result = stepsim("network", path, "--transport", "loss=0.9", "--json", "-")
+        self.assertEqual(result.returncode, 2)
+        path = self.packet_case(transport={"protocol": "pfc", "simulator": "ns-3", "parameters": {
+            "loss_probability": 0.9, "payload_bytes": 1000, "header_bytes": 48}})
+        result = stepsim("network", path, "--json", "-")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("nothing repeats them", result.stderr)
+        self.assertIsNone(json.loads(result.stdout)["flows"][0]["finish_s"])
+
     def test_reads_gzip_and_refuses_half_of_it(self):
         whole = gzip.compress(json.dumps(self.CASE).encode())
         path = self.folder / "case.json.gz"

@@ -32,7 +32,8 @@ enum class PacketKind : std::uint8_t {
   kPause,    // to the neighbour only: 802.1Qbb
 };
 
-struct Packet {
+// What every link looks at stands in the first cache line.
+struct alignas(64) Packet {
   std::uint32_t next = kNoIndex;  // in its list
   std::uint32_t flow = kNoIndex;  // number of its message
   std::uint32_t bytes = 0;        // on the wire
@@ -40,8 +41,8 @@ struct Packet {
   std::uint32_t over = kNoIndex;  // the link that it came over; kNoIndex at its source
   std::uint32_t place = 0;        // links taken
   std::uint32_t path = 0;         // choices of links still to be made (path_table.h)
-  std::uint32_t entropy = 0;      // what the sender chose its path by; answers return it
   std::uint32_t telemetry = kNoIndex;
+  std::uint32_t entropy = 0;  // what the sender chose its path by; answers return it
   PacketKind kind = PacketKind::kData;
   bool to_sender = false;  // an answer
   bool marked = false;     // congestion experienced; in an answer: echoed
@@ -52,14 +53,15 @@ struct Packet {
   bool grants = false;           // an answer that carries credit
   bool is_counted = false;       // by the buffer of the switch where it is
   Instant at = 0;                // arrival at the end of its link
-  Instant stamp = 0;             // when its data packet left the sender
   std::uint64_t sequence = 0;    // of the data packet, or of the one answered
+  Instant stamp = 0;             // when its data packet left the sender
   std::uint64_t cumulative = 0;  // answers: everything below was received
   std::uint64_t received = 0;    // answers: wire bytes received so far, each packet once
   std::uint64_t credit = 0;      // granted so far; data: wanted in all
   std::uint64_t bitmap = 0;      // received beyond `cumulative`: bit i is bitmap_base + i
   std::uint64_t bitmap_base = 0;
 };
+static_assert(sizeof(Packet) == 128);
 
 class PacketPool {
  public:

@@ -61,6 +61,7 @@ class TransportFabric final : public TransportNetwork {
     std::uint32_t sending = kNoIndex;
     std::uint32_t sending_bytes = 0;
     Instant sent_until = 0;
+    Instant free_at = kNever;  // event at sent_until, if somebody waits
     Instant sent_from = 0;
     std::int64_t data_bytes = 0;
     std::int64_t control_bytes = 0;
@@ -73,6 +74,9 @@ class TransportFabric final : public TransportNetwork {
     PortCounters counters;
 
     bool is_paused() const { return paused_since != kNever; }
+    bool is_busy(Instant now) const {
+      return now < sent_until || (now == sent_until && free_at == now);
+    }
   };
 
   struct Node {
@@ -131,6 +135,7 @@ class TransportFabric final : public TransportNetwork {
   // ---- packets ----
   void send_next(Instant now, std::uint32_t link);
   bool send_own(Instant now, std::uint32_t link);
+  void free_later(std::uint32_t link);
   void transmit(Instant now, std::uint32_t link, std::uint32_t packet);
   void leave(Instant now, std::uint32_t link, std::uint32_t packet);
   void forward(Instant now, std::uint32_t over, std::uint32_t packet);
@@ -439,12 +444,9 @@ void TransportFabric::handle(Instant now, Event event) {
 
 void TransportFabric::port_is_free(Instant now, std::uint32_t link) {
   Port& port = ports_[link];
-  const std::uint32_t packet = std::exchange(port.sending, kNoIndex);
-  if (spec_.switches.holds_leaving_packet) leave(now, link, packet);
-  pool_[packet].at = now + port.latency;
-  const bool is_first = port.flying.empty();
-  port.flying.push_back(pool_, packet);
-  if (is_first) schedule(now + port.latency, kArrival, link);
+  if (port.free_at != now) return;
+  port.free_at = kNever;
+  if (spec_.switches.holds_leaving_packet) leave(now, link, port.sending);
   send_next(now, link);
 }
 
@@ -491,11 +493,10 @@ void TransportFabric::wake(Instant now, std::uint32_t number) {
   const Instant at = message.sender->ready_at(now);
   if (at == kNever) return;
   Port& port = ports_[message.port];
-  const bool is_busy = port.sending != kNoIndex;
-  if (at <= now || (is_busy && at <= port.sent_until)) {
+  if (at <= now || (port.is_busy(now) && at <= port.sent_until)) {
     message.is_waiting = true;
     port.ready.push_back(number);
-    if (!is_busy) send_next(now, message.port);
+    send_next(now, message.port);
   } else if (message.ready_at == kNever || at < message.ready_at) {
     message.ready_at = at;
     schedule(at, kMessageReady, number);
@@ -606,7 +607,10 @@ bool TransportFabric::is_at_end(const Packet& packet, NodeId at) const {
 
 void TransportFabric::send_next(Instant now, std::uint32_t link) {
   Port& port = ports_[link];
-  if (port.sending != kNoIndex) return;
+  if (port.is_busy(now)) {
+    if (port.free_at == kNever) free_later(link);
+    return;
+  }
   std::uint32_t packet = kNoIndex;
   if (!port.control.empty()) {
     packet = port.control.pop_front(pool_);
@@ -686,7 +690,18 @@ void TransportFabric::transmit(Instant now, std::uint32_t link, std::uint32_t nu
   port.sent_from = now;
   port.sent_until = now + time_of(port, packet.bytes);
   ++statistics_.packet_hops;
-  schedule(port.sent_until, kPortFree, link);
+  const bool some_wait = !port.control.empty() || !port.data.empty() || !port.ready.empty();
+  if (some_wait || spec_.switches.holds_leaving_packet) free_later(link);
+  packet.at = port.sent_until + port.latency;
+  const bool is_first = port.flying.empty();
+  port.flying.push_back(pool_, number);
+  if (is_first) schedule(packet.at, kArrival, link);
+}
+
+// Has the port look for its next packet when this one has left.
+void TransportFabric::free_later(std::uint32_t link) {
+  ports_[link].free_at = ports_[link].sent_until;
+  schedule(ports_[link].free_at, kPortFree, link);
 }
 
 // The packet leaves the memory of its switch: what it held is free, and it may be marked.
@@ -799,7 +814,7 @@ void TransportFabric::enqueue(Instant now, std::uint32_t link, std::uint32_t num
     port.counters.peak_bytes =
         std::max(port.counters.peak_bytes, static_cast<std::uint64_t>(port.data_bytes));
   }
-  if (port.sending == kNoIndex) send_next(now, link);
+  send_next(now, link);
 }
 
 void TransportFabric::drop(std::uint32_t link, std::uint32_t number) {
@@ -884,7 +899,7 @@ void TransportFabric::deliver(Instant now, std::uint32_t number) {
 double TransportFabric::carried(LinkId link, Time at) const {
   const Port& port = ports_[link.index()];
   const Instant now = at.since_start.count();
-  if (port.sending == kNoIndex || now >= port.sent_until) return static_cast<double>(port.sent);
+  if (now >= port.sent_until) return static_cast<double>(port.sent);
   const double left = static_cast<double>(port.sent_until - std::max(now, port.sent_from)) /
                       static_cast<double>(port.sent_until - port.sent_from);
   return static_cast<double>(port.sent) - left * port.sending_bytes;

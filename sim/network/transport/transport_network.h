@@ -17,8 +17,8 @@
 // A node is a switch to the packets that pass it and a host to those that end there. Not modelled:
 // virtual lanes, cut-through, priorities of messages.
 //
-// Cost: two events a packet and link; answers are packets. No allocation an event once the pools
-// have their largest sizes. Memory: 136 bytes a packet in flight.
+// Cost: an event a packet and link, two where somebody waits for the port; answers are packets. No
+// allocation an event once the pools have their largest sizes. Memory: 128 bytes a packet in flight.
 
 #pragma once
 

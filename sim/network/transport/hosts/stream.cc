@@ -69,6 +69,7 @@ void StreamSender::send(Instant now, std::uint32_t, Packet& packet) {
   packet.asks = true;
   if (handshakes_left_ > 0) {
     waits_for_handshake_ = true;
+    rto_from_ = now;
     packet.kind = PacketKind::kRequest;
     packet.bytes = header_;
     return;
@@ -127,6 +128,7 @@ bool StreamSender::repeat_missing(Instant now) {
 void StreamSender::on_answer(Instant now, const Packet& answer, const Telemetry* telemetry) {
   if (answer.grants) {  // a handshake
     waits_for_handshake_ = false;
+    rto_from_ = kNever;
     if (handshakes_left_ > 0) --handshakes_left_;
     return;
   }
@@ -185,6 +187,11 @@ Instant StreamSender::timer() const {
 
 void StreamSender::on_timer(Instant now, std::vector<Packet>&) {
   if (timer() > now) return;
+  if (handshakes_left_ > 0) {
+    waits_for_handshake_ = false;
+    rto_from_ = kNever;
+    return;
+  }
   control_->on_timeout(now, static_cast<double>(next_ - acknowledged_));
   is_recovering_ = false;
   inflation_ = 0;
@@ -233,7 +240,7 @@ void StreamReceiver::on_packet(Instant now, const Packet& packet, std::vector<Pa
   const bool in_order = set_.expected() > before && set_.beyond() == 0;
   last_ = packet;
   ++unanswered_;
-  if (!in_order || unanswered_ >= packets_per_ack_ || delay_ == 0) {
+  if (!in_order || unanswered_ >= packets_per_ack_ || delay_ == 0 || has_all()) {
     answer(packet, answers);
   } else if (late_at_ == kNever) {
     late_at_ = now + delay_;

@@ -269,10 +269,9 @@ void add_times(ResultTable<PointResult>& table) {
       {"algorithm bandwidth x 2 (n-1)/n for all-reduce, (n-1)/n for all-gather, reduce-scatter, "
        "all-to-all, gather and scatter, 1 otherwise",
        "bytes/s"});
-  table.add(
-      "formula_s",
-      [](const PointResult& one) { return duration_from_seconds(one.point->formula.seconds); },
-      {"the closed form", "s"});
+  table.add("formula_s",
+            [](const PointResult& one) { return nearest_time(one.point->formula.seconds); },
+            {"the closed form", "s"});
   table.add(
       "formula_is",
       [](const PointResult& one) { return one.point->formula.exact ? "exact" : "lower bound"; },
@@ -281,7 +280,7 @@ void add_times(ResultTable<PointResult>& table) {
   table.add("measured_s",
             [](const PointResult& one) -> std::optional<Duration> {
               const auto seconds = measured_at(*one.request, one.point->bytes);
-              return seconds ? std::optional(duration_from_seconds(*seconds)) : std::nullopt;
+              return seconds ? std::optional(nearest_time(*seconds)) : std::nullopt;
             },
             {"the measurement of this size", "s", "with --measured, where there is one"});
 }
@@ -532,7 +531,7 @@ std::string csv_of(const CollectiveRequest& request, const std::vector<Algorithm
                           request.chips.size(), point.bytes.value(), column.name, point.algorithm,
                           point.protocol, exact_seconds(point.result.end.since_start),
                           number(algorithm_bandwidth(point)), number(bus_bandwidth(request, point)),
-                          exact_seconds(duration_from_seconds(point.formula.seconds)));
+                          exact_seconds(nearest_time(point.formula.seconds)));
     }
   }
   return text;

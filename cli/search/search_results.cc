@@ -100,11 +100,10 @@ const ResultTable<ListedPlan>& rest_of_plan_results() {
     table.add("software", keys(KeyGroup::kSoftware), {"keys that are not the defaults"});
     table.add("pass", keys(KeyGroup::kPass), {"keys that are not the defaults"});
     table.add("step_time_s", found(&FoundPlan::step), {"of a step", "s"});
-    table.add("step_time_interval_s",
-              [](const ListedPlan& one) {
-                return ends_of(one.plan->step_interval_s, &duration_from_seconds);
-              },
-              {"[low, high]: where 8 of 10 measured steps would lie; null: not known", "s"});
+    table.add(
+        "step_time_interval_s",
+        [](const ListedPlan& one) { return ends_of(one.plan->step_interval_s, &nearest_time); },
+        {"[low, high]: where 8 of 10 measured steps would lie; null: not known", "s"});
     table.add("peak_bytes", found(&FoundPlan::peak), {"memory of the fullest chip", "bytes"});
     table.add(
         "peak_interval_bytes",

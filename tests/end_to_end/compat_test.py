@@ -14,6 +14,10 @@ CONVERTER = COMPAT.parents[1] / "scripts" / "convert_tables.py"
 EXPECTED = json.loads((COMPAT / "expected.json").read_text())
 
 
+# Results that were wrong when they were written: fp8 of a checkpoint with scales by block ran on slow grouped kernels.
+MENDED = {"mixed-pass": EXPECTED["experiments"]["mixed-pass.textproto"]["step_time_s"]}
+
+
 class CompatTest(StepsimTest):
     def result(self, *arguments):
         run = stepsim(*arguments, "--json", "-", "--quiet")
@@ -45,7 +49,8 @@ class CompatTest(StepsimTest):
             with self.subTest(path.name):
                 was = json.loads(path.read_text())
                 result = self.result("run", str(path))
-                self.assertEqual(result["step_time_s"], was["step_time_s"])
+                step = MENDED.get(path.stem, was["step_time_s"])
+                self.assertEqual(result["step_time_s"], step)
                 self.assertEqual(result["memory"]["peak_bytes"], was["memory"]["peak_bytes"])
 
     def test_dicts_of_python_programs(self):

@@ -382,13 +382,12 @@ const ResultTable<FoldStatistics>& folding_results() {
 
 std::optional<std::vector<Duration>> step_interval(const StepReport& report) {
   if (!report.step_time_s) return std::nullopt;
-  return std::vector{duration_from_seconds(report.step_time_s->low),
-                     duration_from_seconds(report.step_time_s->high)};
+  return std::vector{nearest_time(report.step_time_s->low), nearest_time(report.step_time_s->high)};
 }
 
 std::optional<Duration> step_median(const StepReport& report) {
   if (!report.step_time_s || !report.step_time_s->median) return std::nullopt;
-  return duration_from_seconds(*report.step_time_s->median);
+  return nearest_time(*report.step_time_s->median);
 }
 
 ByName<Bytes> bytes_by_axis(const StepReport& report) {

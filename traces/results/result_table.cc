@@ -1,6 +1,7 @@
 #include "traces/results/result_table.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/json_text.h"
 #include "sim/base/quantity_text.h"
@@ -48,6 +49,10 @@ std::string json_object(const std::vector<JsonMember>& members, bool in_lines, i
 
 std::string json_objects(const std::vector<std::string>& objects, int depth) {
   return depth <= 2 ? json_lines(objects, 2 * (depth + 1)) : json_list(objects);
+}
+
+Duration nearest_time(double seconds) {
+  return Duration(std::llround(seconds * kPicosecondsPerSecond));
 }
 
 std::string json_of(bool value) {

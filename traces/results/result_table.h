@@ -55,6 +55,9 @@ struct OrNull {
 template <class V>
 OrNull(std::optional<V>) -> OrNull<V>;
 
+// Returns the nearest picosecond.
+Duration nearest_time(double seconds);
+
 // A text, left out where it is empty.
 inline std::optional<std::string_view> given(std::string_view text) {
   return text.empty() ? std::nullopt : std::optional(text);

@@ -18,7 +18,7 @@
 // virtual lanes, cut-through, priorities of messages.
 //
 // Cost: an event a packet and link, two where somebody waits for the port; answers are packets. No
-// allocation an event once the pools have their largest sizes. Memory: 128 bytes a packet in flight.
+// allocation an event once the pools have their largest sizes. Memory: 128 bytes a flying packet.
 
 #pragma once
 

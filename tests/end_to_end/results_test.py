@@ -68,6 +68,8 @@ COMMANDS = {
     "serve-search": [
         ["serve-search", "--model", PART, "--cluster", "dgx-h100-8", "--input", "256", "--output", "16", "--layouts",
          "tp=8;tp=4", "--slo", "ttft=2s,tpot=50ms", "--chip-hour", "2"],
+        ["serve-search", "--model", "llama3-70b", "--cluster", "dgx-h100-8", "--input", "256", "--output", "16",
+         "--layouts", "tp=8;tp=1", "--slo", "ttft=1us,tpot=1us"],
     ],
     "network": [["network", str(TRANSPORT)]],
     "compare": [["compare", SMALL, "mixtral-8x7b-dgx-h100-64"],

@@ -253,7 +253,7 @@ double hashed(std::uint32_t flows, std::uint32_t links, int statistic) {
   for (std::uint32_t trial = 0; trial < kTrials; ++trial) {
     std::vector<std::uint32_t> load(links, 0);
     for (std::uint32_t flow = 0; flow < flows; ++flow) {
-      const PathChoice choice(spec, trial * 1000 + flow, 1);
+      const PacketPaths choice(spec, trial * 1000 + flow, 1);
       ++load[choice.path_of(0) % links];
     }
     const double most = *std::ranges::max_element(load);

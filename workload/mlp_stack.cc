@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "workload/model/mlp_stack_spec.h"
 #include "workload/parts/kernels.h"
 #include "workload/parts/layer_part.h"
 

@@ -107,9 +107,15 @@ ExitStatus run_goodput_command(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
   const GoodputRequest request = read_goodput_request(arguments, problems);
   throw_if_any(std::move(problems));
-  GoodputOutcome outcome{.table = request.table, .price = request.price, .asked = request.asked};
-  outcome.trained = request.step_time ? given_job(request) : simulated_job(request, outcome);
-  if (request.step_time) outcome.assumed = assumed_recovery(request, "");
+  GoodputOutcome outcome(request.table);
+  outcome.price = request.price;
+  outcome.asked = request.asked;
+  if (request.step_time) {
+    outcome.trained = given_job(request);
+    outcome.assumed = assumed_recovery(request, "");
+  } else {
+    outcome.trained = simulated_job(request, outcome);
+  }
   require_power(request, outcome.trained);
   outcome.setup = plan_runs(request.table, outcome.trained.job, outcome.trained.times);
   try {

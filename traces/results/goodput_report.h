@@ -30,14 +30,17 @@ struct AssumedField {
 
 // GoodputOutcome is all runs and what belongs into their report.
 struct GoodputOutcome {
+  // No aggregate: GCC 12 destroys `trained` twice where making `setup` runs out of memory.
+  explicit GoodputOutcome(const FailureTable& of) : table(of) {}
+
   const FailureTable& table;
   std::optional<double> price{};  // of a chip for an hour
   std::string asked{};            // JSON object: what was asked for; empty: not known
   std::string experiment{};       // empty: only the time of a step is given
   std::string chip{};             // likewise
   std::vector<AssumedField> assumed{};
-  TrainedJob trained{};
-  RunSetup setup{};
+  TrainedJob trained;
+  RunSetup setup;
   GoodputResult result{};
   RunPower power{};                       // of `energy`
   std::optional<RunEnergy> energy{};      // unset: the chip doesn't say its power

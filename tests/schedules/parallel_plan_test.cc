@@ -130,6 +130,13 @@ TEST(ParallelPlanTest, RefusesADataTypeThatTheChipDoesNotHave) {
   EXPECT_TRUE(mentions(check(small_plan(), chip), "dtype",
                        "is bf16, but ideal has a peak throughput for fp32, fp16, fp8, int8, mxfp8, "
                        "mxfp4, nvfp4, int4, fp8_block only"));
+  ParallelPlan plan = small_plan();
+  plan.precision.type = DataType::kFp8;
+  EXPECT_TRUE(mentions(check(plan, chip), "dtype", "attention and logits compute in bf16, but"));
+  plan.precision.type = DataType::kFp16;
+  EXPECT_TRUE(check(plan, chip).empty());
+  plan.training.optimizer = Optimizer::kMuon;
+  EXPECT_TRUE(mentions(check(plan, chip), "optimizer", "Newton-Schulz steps compute in bf16, but"));
 }
 
 TEST(ParallelPlanTest, KernelsAreOfTypesThatNeedThem) {

@@ -142,7 +142,9 @@ void check_margin(const ParallelPlan& plan, const ChipSpec& chip, Rules& rules) 
                     std::to_string(units - 1));
 }
 
-void check_type(const char* field, DataType wanted, const ChipSpec& chip, Rules& rules) {
+// `is`: what of the field's value computes in `wanted`.
+void check_type(const char* field, const std::string& is, DataType wanted, const ChipSpec& chip,
+                Rules& rules) {
   if (chip.peak_of(wanted) > Throughput(0)) return;
   std::string supported;
   for (int i = 0; i < kDataTypes; ++i) {
@@ -152,8 +154,7 @@ void check_type(const char* field, DataType wanted, const ChipSpec& chip, Rules&
     }
   }
   rules.require(false, field,
-                "is " + std::string(name_of(wanted)) + ", but " + chip.name +
-                    " has a peak throughput for " + supported + " only");
+                is + ", but " + chip.name + " has a peak throughput for " + supported + " only");
 }
 
 }  // namespace
@@ -193,8 +194,21 @@ void check_types(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
 
 std::vector<Problem> check(const ParallelPlan& plan, const ChipSpec& chip) {
   Rules rules;
-  check_type("dtype", plan.precision.type, chip, rules);
-  if (plan.pass.expert_type) check_type("expert_dtype", *plan.pass.expert_type, chip, rules);
+  const DataType type = plan.precision.type;
+  const auto is = [](DataType of) { return "is " + std::string(name_of(of)); };
+  check_type("dtype", is(type), type, chip, rules);
+  const DataType wide = Precision::wide(type);
+  if (wide != type) {
+    check_type("dtype", is(type) + ", and attention and logits compute in " + std::string(name_of(wide)),
+               wide, chip, rules);
+  }
+  if (const auto experts = plan.pass.expert_type) {
+    check_type("expert_dtype", is(*experts), *experts, chip, rules);
+  }
+  if (plan.training.optimizer == Optimizer::kMuon && !plan.is_inference()) {
+    check_type("optimizer", "is muon, whose Newton-Schulz steps compute in bf16", DataType::kBf16,
+               chip, rules);
+  }
   check_margin(plan, chip, rules);
   return rules.take();
 }

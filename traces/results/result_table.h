@@ -169,9 +169,12 @@ class ResultTable : public AnyResultTable {
   // Adds a value.
   template <class Get>
   void add(std::string_view name, Get get, ResultDoc doc) {
-    using Value = std::remove_cvref_t<std::invoke_result_t<Get, const T&>>;
-    add_writer({name, doc, shape_of<Value>()},
-               [get](const T& result, int) { return text_of(std::invoke(get, result)); });
+    using Value = std::invoke_result_t<Get, const T&>;
+    if constexpr (std::convertible_to<Get, Value (*)(const T&)>) {
+      add_value<Value>(name, static_cast<Value (*)(const T&)>(get), doc);
+    } else {
+      add_value<Value>(name, get, doc);
+    }
   }
 
   // Adds an object. `get` returns a U, or a pointer, std::optional or OrNull of it.
@@ -250,6 +253,13 @@ class ResultTable : public AnyResultTable {
   }
 
  private:
+  // Compiled once for all functions without captures that return the same.
+  template <class Value, class Get>
+  void add_value(std::string_view name, Get get, ResultDoc doc) {
+    add_writer({name, doc, shape_of<std::remove_cvref_t<Value>>()},
+               [get](const T& result, int) { return text_of(std::invoke(get, result)); });
+  }
+
   using Writer = std::function<std::optional<std::string>(const T&, int)>;
 
   // What lies in an std::optional or OrNull.

@@ -14,7 +14,7 @@ namespace stepsim {
 namespace {
 
 using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
+using ProtoMessage = google::protobuf::Message;
 using google::protobuf::Reflection;
 
 struct LinkKind {
@@ -68,7 +68,7 @@ constexpr std::array kAssumed = {
 
 class Assumer {
  public:
-  void visit(Message& message, const std::string& path) {
+  void visit(ProtoMessage& message, const std::string& path) {
     const Reflection& reflection = *message.GetReflection();
     const auto field_named = [&](std::string_view name) {
       return message.GetDescriptor()->FindFieldByName(std::string(name));

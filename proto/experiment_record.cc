@@ -23,10 +23,10 @@ namespace stepsim {
 namespace {
 
 using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
+using ProtoMessage = google::protobuf::Message;
 using google::protobuf::Reflection;
 
-Json object_of(const Message& message);
+Json object_of(const ProtoMessage& message);
 
 // Returns a number or truth value of a field, which was written as in JSON.
 Json plain_value(const std::string& text) {
@@ -37,7 +37,7 @@ Json plain_value(const std::string& text) {
 }
 
 // Returns the element of a list at that index, or the value of a field that is not a list.
-Json value_of(const Message& message, const FieldDescriptor& field, int index) {
+Json value_of(const ProtoMessage& message, const FieldDescriptor& field, int index) {
   const Reflection& from = *message.GetReflection();
   const bool is_list = field.is_repeated();
   switch (field.cpp_type()) {
@@ -55,7 +55,7 @@ Json value_of(const Message& message, const FieldDescriptor& field, int index) {
 }
 
 // Returns every field that is set, as a JSON file has it.
-Json object_of(const Message& message) {
+Json object_of(const ProtoMessage& message) {
   Json object = Json::object();
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);

@@ -14,14 +14,14 @@
 namespace stepsim {
 namespace {
 
-using google::protobuf::Message;
+using ProtoMessage = google::protobuf::Message;
 
 // KeptMessages holds what was read before, by the text of which it was read.
 class KeptMessages {
  public:
   // Returns whether the message was kept, and copies it.
-  bool find(const std::string& key, Message& into) const {
-    std::shared_ptr<const Message> kept;
+  bool find(const std::string& key, ProtoMessage& into) const {
+    std::shared_ptr<const ProtoMessage> kept;
     {
       const std::lock_guard lock(mutex_);
       const auto found = messages_.find(key);
@@ -32,8 +32,8 @@ class KeptMessages {
     return true;
   }
 
-  void keep(std::string key, const Message& message) {
-    std::shared_ptr<Message> copy(message.New());
+  void keep(std::string key, const ProtoMessage& message) {
+    std::shared_ptr<ProtoMessage> copy(message.New());
     copy->CopyFrom(message);
     const std::lock_guard lock(mutex_);
     if (messages_.size() < kMost) messages_.emplace(std::move(key), std::move(copy));
@@ -44,7 +44,7 @@ class KeptMessages {
   static constexpr std::size_t kMost = 1000;
 
   mutable std::mutex mutex_;  // guards messages_
-  std::unordered_map<std::string, std::shared_ptr<const Message>> messages_;
+  std::unordered_map<std::string, std::shared_ptr<const ProtoMessage>> messages_;
 };
 
 KeptMessages& kept_messages() {
@@ -53,7 +53,7 @@ KeptMessages& kept_messages() {
 }
 
 // `how`: what else decides what the text means.
-bool read_once(const SourceText& source, std::string_view how, Message& message,
+bool read_once(const SourceText& source, std::string_view how, ProtoMessage& message,
                ProblemList& problems, const std::function<bool()>& read) {
   std::string key = message.GetDescriptor()->full_name();
   key.append("\n").append(how).append("\n").append(source.name).append("\n").append(source.text);
@@ -66,7 +66,7 @@ bool read_once(const SourceText& source, std::string_view how, Message& message,
 
 }  // namespace
 
-bool read_catalog_message(const SourceText& source, std::string_view prefix, Message& message,
+bool read_catalog_message(const SourceText& source, std::string_view prefix, ProtoMessage& message,
                           ProblemList& problems) {
   return read_once(source, "", message, problems,
                    [&] { return read_message(source, prefix, message, problems); });

@@ -16,7 +16,7 @@ namespace {
 
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
+using ProtoMessage = google::protobuf::Message;
 using google::protobuf::Reflection;
 
 bool is_message(const FieldDescriptor& field) {
@@ -32,12 +32,12 @@ std::vector<std::string> names_of_fields(const Descriptor& message) {
 // Sets a plain field, or appends to a list of plain values.
 template <typename Value>
 struct Store {
-  using Way = void (Reflection::*)(Message*, const FieldDescriptor*, Value) const;
+  using Way = void (Reflection::*)(ProtoMessage*, const FieldDescriptor*, Value) const;
   Way set;
   Way add;
   const char* accepted;
 
-  std::optional<Refusal> operator()(Message& message, const FieldDescriptor& field,
+  std::optional<Refusal> operator()(ProtoMessage& message, const FieldDescriptor& field,
                                     std::string_view text) const {
     const std::optional<Value> value = Text<Value>::read(text);
     if (!value) return Refusal{accepted, Text<Value>::hint(text)};
@@ -92,7 +92,7 @@ StepOrProblem read_step(const Descriptor& message, std::string_view text) {
 
 // Follows all steps except the last one and creates messages on the way. Returns a text if an index
 // is too large.
-std::optional<std::string> descend(Message*& message, const std::vector<Step>& steps) {
+std::optional<std::string> descend(ProtoMessage*& message, const std::vector<Step>& steps) {
   for (const Step& step : steps) {
     const Reflection& reflection = *message->GetReflection();
     if (!step.field->is_repeated()) {
@@ -133,7 +133,7 @@ std::optional<std::pair<std::int64_t, std::int64_t>> range_in(std::string_view t
   return std::pair(*first, *last);
 }
 
-std::optional<Refusal> add_elements(Message& message, const FieldDescriptor& field,
+std::optional<Refusal> add_elements(ProtoMessage& message, const FieldDescriptor& field,
                                     std::string_view text) {
   const auto range = is_whole_number(field) ? range_in(text) : std::nullopt;
   if (!range) return set_plain(message, field, text);
@@ -143,7 +143,7 @@ std::optional<Refusal> add_elements(Message& message, const FieldDescriptor& fie
   return std::nullopt;
 }
 
-std::optional<Refusal> set_list(Message& message, const FieldDescriptor& field,
+std::optional<Refusal> set_list(ProtoMessage& message, const FieldDescriptor& field,
                                 std::string_view value) {
   message.GetReflection()->ClearField(&message, &field);
   for (const std::string_view part : split_text(value, ',')) {
@@ -165,7 +165,7 @@ std::string where_to_look(const Descriptor& message, const std::vector<std::stri
 }
 
 // Adds the path of every group under `message` that has a field of that name.
-void find_groups(const Message& message, const std::string& path, std::string_view name,
+void find_groups(const ProtoMessage& message, const std::string& path, std::string_view name,
                  std::vector<std::string>& found) {
   if (message.GetDescriptor()->FindFieldByName(std::string(name)) != nullptr) {
     found.push_back(path);
@@ -188,8 +188,8 @@ void find_groups(const Message& message, const std::string& path, std::string_vi
 }
 
 // Returns the group at the end of a path; nullptr if it is not there, or no group.
-const Message* group_at(const Message& root, std::string_view path) {
-  const Message* message = &root;
+const ProtoMessage* group_at(const ProtoMessage& root, std::string_view path) {
+  const ProtoMessage* message = &root;
   if (path.empty()) return message;
   for (const std::string_view name : split_text(path, '.')) {
     const FieldOrProblem found = find_field(*message->GetDescriptor(), name);
@@ -208,7 +208,7 @@ struct PathOrProblem {
 };
 
 // Replaces two dots in a path by what lies between.
-PathOrProblem filled_in(const Message& root, std::string_view path) {
+PathOrProblem filled_in(const ProtoMessage& root, std::string_view path) {
   const std::size_t dots = path.find("..");
   if (dots == std::string_view::npos) return {std::string(path), ""};
   const std::string_view rest = path.substr(dots + 2);
@@ -216,7 +216,8 @@ PathOrProblem filled_in(const Message& root, std::string_view path) {
       with_underscores(rest.substr(0, std::min(rest.find('.'), rest.find('['))));
   std::vector<std::string> groups;
   const std::string start(path.substr(0, dots));
-  if (const Message* const group = group_at(root, start)) find_groups(*group, start, name, groups);
+  if (const ProtoMessage* const group = group_at(root, start))
+    find_groups(*group, start, name, groups);
   if (groups.size() == 1) {
     return {groups[0] + (groups[0].empty() ? "" : ".") + std::string(rest), ""};
   }
@@ -273,7 +274,7 @@ FieldOrProblem find_field(const Descriptor& message, std::string_view name) {
                        suggestion + where_to_look(message, names, !suggestion.empty())};
 }
 
-std::optional<Refusal> set_plain(Message& message, const FieldDescriptor& field,
+std::optional<Refusal> set_plain(ProtoMessage& message, const FieldDescriptor& field,
                                  std::string_view text) {
   const Reflection& reflection = *message.GetReflection();
   switch (field.cpp_type()) {
@@ -301,7 +302,7 @@ std::optional<Refusal> set_plain(Message& message, const FieldDescriptor& field,
   }
 }
 
-std::string plain_text(const Message& message, const FieldDescriptor& field, int index) {
+std::string plain_text(const ProtoMessage& message, const FieldDescriptor& field, int index) {
   const Reflection& from = *message.GetReflection();
   const bool is_list = field.is_repeated();
   switch (field.cpp_type()) {
@@ -329,7 +330,8 @@ std::string plain_text(const Message& message, const FieldDescriptor& field, int
   }
 }
 
-std::optional<std::string> set_field(Message& root, std::string_view path, std::string_view value) {
+std::optional<std::string> set_field(ProtoMessage& root, std::string_view path,
+                                     std::string_view value) {
   const PathOrProblem whole = filled_in(root, path);
   if (!whole.problem.empty()) return whole.problem;
   StepsOrProblem read = read_path(*root.GetDescriptor(), whole.path);
@@ -337,9 +339,9 @@ std::optional<std::string> set_field(Message& root, std::string_view path, std::
   const FieldDescriptor& field = *read.steps.back().field;
   read.steps.pop_back();
   // Tries a copy first: a field that cannot be set must not leave empty messages behind.
-  const std::unique_ptr<Message> copy(root.New());
+  const std::unique_ptr<ProtoMessage> copy(root.New());
   copy->CopyFrom(root);
-  Message* target = copy.get();
+  ProtoMessage* target = copy.get();
   if (auto problem = descend(target, read.steps)) return problem;
   const auto refusal =
       field.is_repeated() ? set_list(*target, field, value) : set_plain(*target, field, value);
@@ -349,7 +351,7 @@ std::optional<std::string> set_field(Message& root, std::string_view path, std::
   return std::nullopt;
 }
 
-void put_over(Message& base, const Message& changes) {
+void put_over(ProtoMessage& base, const ProtoMessage& changes) {
   const Reflection& reflection = *base.GetReflection();
   std::vector<const FieldDescriptor*> given;
   reflection.ListFields(changes, &given);
@@ -361,7 +363,7 @@ void put_over(Message& base, const Message& changes) {
     }
   }
   // Plain fields and lists remain; the lists have just been emptied.
-  const std::unique_ptr<Message> plain(changes.New());
+  const std::unique_ptr<ProtoMessage> plain(changes.New());
   plain->CopyFrom(changes);
   for (const FieldDescriptor* field : given) {
     if (is_message(*field) && !field->is_repeated()) reflection.ClearField(plain.get(), field);

@@ -19,7 +19,7 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
+using ProtoMessage = google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
 
@@ -115,7 +115,8 @@ class FieldAt {
  public:
   explicit FieldAt(const Complaint& at) : at_(at.line, at.column) {}
 
-  void search(const Message& message, TextFormat::ParseInfoTree& tree, const std::string& prefix) {
+  void search(const ProtoMessage& message, TextFormat::ParseInfoTree& tree,
+              const std::string& prefix) {
     const Reflection& reflection = *message.GetReflection();
     std::vector<const FieldDescriptor*> given;
     reflection.ListFields(message, &given);
@@ -134,8 +135,8 @@ class FieldAt {
           path_ = name;
         }
         if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
-        const Message& inner = is_list ? reflection.GetRepeatedMessage(message, field, i)
-                                       : reflection.GetMessage(message, field);
+        const ProtoMessage& inner = is_list ? reflection.GetRepeatedMessage(message, field, i)
+                                            : reflection.GetMessage(message, field);
         search(inner, *tree.GetTreeForNested(field, index), name + ".");
       }
     }
@@ -156,7 +157,7 @@ struct JsonReading {
   std::unique_ptr<TextFormat::ParseInfoTree> locations;
 };
 
-JsonReading parse(const std::string& text, Message& message) {
+JsonReading parse(const std::string& text, ProtoMessage& message) {
   JsonReading reading{.error = {},
                       .unknown_fields = {},
                       .locations = std::make_unique<TextFormat::ParseInfoTree>()};
@@ -173,7 +174,7 @@ JsonReading parse(const std::string& text, Message& message) {
   return reading;
 }
 
-bool read_text(const SourceText& source, std::string_view prefix, Message& message,
+bool read_text(const SourceText& source, std::string_view prefix, ProtoMessage& message,
                ProblemList& problems) {
   // Each error takes another parsing, so a long text is parsed up to its second error.
   const std::size_t most_errors = source.text.size() < (1U << 20) ? 50 : 1;
@@ -215,7 +216,7 @@ class JsonReader {
   JsonReader(const SourceText& source, ProblemList& problems)
       : source_(source), problems_(problems) {}
 
-  void read(const Json& object, const std::string& prefix, Message& message) {
+  void read(const Json& object, const std::string& prefix, ProtoMessage& message) {
     for (const auto& [key, value] : object.items()) {
       if (problems_.size() >= kMostProblems) return;
       const FieldOrProblem found = find_field(*message.GetDescriptor(), key);
@@ -228,7 +229,7 @@ class JsonReader {
   }
 
  private:
-  void read_field(const Json& value, const std::string& path, Message& message,
+  void read_field(const Json& value, const std::string& path, ProtoMessage& message,
                   const FieldDescriptor& field) {
     if (!field.is_repeated()) {
       read_value(value, path, message, field);
@@ -241,7 +242,7 @@ class JsonReader {
     }
   }
 
-  void read_value(const Json& value, const std::string& path, Message& message,
+  void read_value(const Json& value, const std::string& path, ProtoMessage& message,
                   const FieldDescriptor& field) {
     const Reflection& reflection = *message.GetReflection();
     if (const auto* oneof = field.real_containing_oneof()) {
@@ -256,8 +257,8 @@ class JsonReader {
         complain(path, "must be a group of fields in braces, is " + shown(value));
         return;
       }
-      Message* inner = field.is_repeated() ? reflection.AddMessage(&message, &field)
-                                           : reflection.MutableMessage(&message, &field);
+      ProtoMessage* inner = field.is_repeated() ? reflection.AddMessage(&message, &field)
+                                                : reflection.MutableMessage(&message, &field);
       read(value, path + ".", *inner);
       return;
     }
@@ -286,7 +287,7 @@ class JsonReader {
   ProblemList& problems_;
 };
 
-bool read_json(const SourceText& source, std::string_view prefix, Message& message,
+bool read_json(const SourceText& source, std::string_view prefix, ProtoMessage& message,
                ProblemList& problems) {
   const JsonOrProblem read = parse_json(source.text);
   if (!read.value) {
@@ -346,7 +347,7 @@ std::optional<SourceText> read_source(const std::string& path, std::string_view 
   return source;
 }
 
-bool read_message(const SourceText& source, std::string_view prefix, Message& message,
+bool read_message(const SourceText& source, std::string_view prefix, ProtoMessage& message,
                   ProblemList& problems) {
   return source.extension == ".json" ? read_json(source, prefix, message, problems)
                                      : read_text(source, prefix, message, problems);

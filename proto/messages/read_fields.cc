@@ -16,11 +16,11 @@ namespace {
 
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
+using ProtoMessage = google::protobuf::Message;
 using google::protobuf::Reflection;
 
 // Elements of a list are separated by commas, as on the command line.
-std::string text_of_field(const Message& message, const FieldDescriptor& field) {
+std::string text_of_field(const ProtoMessage& message, const FieldDescriptor& field) {
   if (!field.is_repeated()) return plain_text(message, field, 0);
   std::string text;
   for (int i = 0; i < message.GetReflection()->FieldSize(message, &field); ++i) {
@@ -29,7 +29,7 @@ std::string text_of_field(const Message& message, const FieldDescriptor& field) 
   return text;
 }
 
-bool has(const Message& message, const FieldDescriptor& field) {
+bool has(const ProtoMessage& message, const FieldDescriptor& field) {
   const Reflection& reflection = *message.GetReflection();
   return field.is_repeated() ? reflection.FieldSize(message, &field) > 0
                              : reflection.HasField(message, &field);
@@ -60,7 +60,7 @@ void read_value(const std::string& text, const AnyField& field, void* spec, cons
 }
 
 // Reports a message that must have one of the rows and has none.
-void check_choice(const Message& message, const AnyFieldTable& table, const std::string& path,
+void check_choice(const ProtoMessage& message, const AnyFieldTable& table, const std::string& path,
                   ProblemList& problems) {
   if (table.one_of().empty()) return;
   const bool has_one = std::ranges::any_of(table.fields(), [&](const auto& row) {
@@ -73,7 +73,7 @@ void check_choice(const Message& message, const AnyFieldTable& table, const std:
                "must be " + std::string(table.one_of()) + ": " + comma_separated(table.names()));
 }
 
-void read_outer(const Message& message, const FieldDescriptor& of, const AnyField& field,
+void read_outer(const ProtoMessage& message, const FieldDescriptor& of, const AnyField& field,
                 void* spec, const std::string& path, ProblemList& problems) {
   const Reflection& reflection = *message.GetReflection();
   if (!of.is_repeated()) {
@@ -114,7 +114,7 @@ void collect_unmatched(const Descriptor& message, const AnyFieldTable& table,
 
 }  // namespace
 
-void read_any_fields(const Message& message, const AnyFieldTable& table, void* spec,
+void read_any_fields(const ProtoMessage& message, const AnyFieldTable& table, void* spec,
                      const std::string& prefix, ProblemList& problems) {
   for (const auto& row : table.fields()) {
     const FieldDescriptor* field =

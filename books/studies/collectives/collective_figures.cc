@@ -92,12 +92,11 @@ Plot by_size(const Laboratory& laboratory, CollectiveOp op, const char* title,
   return plot;
 }
 
-constexpr double kNode = 400e9;
-
 Plot gather_by_size(const Laboratory& laboratory) {
-  return by_size(
-      laboratory, CollectiveOp::kAllGather, "All-gather on H100 against the size",
-      [](double bytes, double, double nodes) { return bytes / (nodes > 1 ? kNode : kNvlink); });
+  return by_size(laboratory, CollectiveOp::kAllGather, "All-gather on H100 against the size",
+                 [](double bytes, double, double nodes) {
+                   return bytes / (nodes > 1 ? kNodeLinks : kNvlink);
+                 });
 }
 
 Plot exchange_by_size(const Laboratory& laboratory) {
@@ -105,7 +104,7 @@ Plot exchange_by_size(const Laboratory& laboratory) {
   return by_size(laboratory, CollectiveOp::kAllToAll, "All-to-all on H100 against the size",
                  [](double bytes, double gpus, double nodes) {
                    if (nodes == 1) return bytes * (gpus - 1) / gpus / kNvlink;
-                   return bytes * (nodes - 1) / nodes / (kNode / 8);
+                   return bytes * (nodes - 1) / nodes / kNic;
                  });
 }
 

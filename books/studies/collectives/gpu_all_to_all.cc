@@ -44,7 +44,7 @@ double one_node_formula() {
 }
 
 double nodes_formula(double nodes) {
-  return predict("C11", {{"V", kAllTokens}, {"M", nodes}, {"Wn", kNode}});
+  return predict("C11", {{"V", kAllTokens}, {"M", nodes}, {"Wn", kNodeLinks}});
 }
 
 constexpr double kChunk = kAllTokens / 64;  // from one GPU to another, in one node
@@ -148,7 +148,7 @@ std::vector<StudyRow> all_to_all_rows() {
   }
   // The rules of thumb, V / (n W) and V / (M Wn), drop (M-1)/M: their ratio is 8 x 450 / 800 = 4.5.
   // With the factor it is (1/4 / 400e9) / (7/64 / 450e9) = 18/7: 4/7 of 4.5.
-  rows.testing("C11.slowdown", 8 * kNvlink / (2 * kNode), "x")
+  rows.testing("C11.slowdown", 8 * kNvlink / (2 * kNodeLinks), "x")
       .add(
           "two-nodes-over-one", "2 nodes over 1: \"more than four times worse\"",
           around(4.0 / 7 - 1, kExact),

@@ -189,7 +189,8 @@ constexpr double kTwoNodes = 1e9;  // bytes gathered
 std::vector<StudyRow> two_nodes_rows() {
   RowTable rows({});
   rows.testing(
-      "C20", predict("C20", {{"V", kTwoNodes}, {"d", 8}, {"W", kNvlink}, {"M", 2}, {"Wn", kNode}}));
+      "C20",
+      predict("C20", {{"V", kTwoNodes}, {"d", 8}, {"W", kNvlink}, {"M", 2}, {"Wn", kNodeLinks}}));
   const auto gather = [](Granularity granularity) {
     return [granularity](const Laboratory& laboratory) {
       return collective_seconds(
@@ -199,7 +200,7 @@ std::vector<StudyRow> two_nodes_rows() {
     };
   };
   // V / 800e9 between the nodes is 514.3 / 800 of V / 514.3e9 inside them.
-  const double added = kNvlink * 8 / 7 / (2 * kNode);
+  const double added = kNvlink * 8 / 7 / (2 * kNodeLinks);
   // Packets run stepped, one level after the other, and are stored at each switch.
   const DifferenceRange packets = {added - kExact, added + 0.002};
   rows.add("overlapped", "AllGather over 2 nodes, levels overlapped", around(0, kExact),

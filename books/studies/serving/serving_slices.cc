@@ -290,7 +290,7 @@ void add_llama_405b(std::vector<StudyRow>& rows) {
 // Returns the batch from which arithmetic takes longer than reading weights: the time of a pass of
 // one request whose arithmetic takes no time, over the time that a request adds where memory takes
 // none.
-double critical_batch(const Laboratory& laboratory, const std::string& types) {
+double slice_critical_batch(const Laboratory& laboratory, const std::string& types) {
   constexpr double kNone = 1e18;
   const ModelSpec model = load_model("llama3-70b");
   const auto pass = [&](int batch, double flops, double memory) {
@@ -329,12 +329,12 @@ void add_critical_batches(std::vector<StudyRow>& rows) {
          .why = beta == 1.0 ? "every parameter is read once and multiplied for every request"
                             : "narrower weights, but the head's stay in bf16",
          .simulate = [types = std::string(types)](const Laboratory& laboratory) {
-           return critical_batch(laboratory, types);
+           return slice_critical_batch(laboratory, types);
          }});
   }
 }
 
-std::vector<StudyRow> slice_rows() {
+std::vector<StudyRow> serving_slice_rows() {
   std::vector<StudyRow> rows;
   add_small_slices(rows);
   add_llama_8b(rows);
@@ -469,7 +469,7 @@ std::vector<Study> serving_slice_studies() {
        .title = "Smallest slices, caches that fit and critical batches",
        .claim = "a step reads all of the memory in 19 ms, so 16, 8 and 4 chips answer 0.27, 0.66 "
                 "and 1.72 requests a second and chip in bf16, int8 and int4",
-       .rows = slice_rows,
+       .rows = serving_slice_rows,
        .finding = "The book's 0.66 and 1.72 come from 52 and 67 caches; the formula gives 43 for "
                   "each type, hence 0.55 and 1.10. An engine that keeps tables in bf16, as "
                   "checkpoints do, finds room for fewer yet."},

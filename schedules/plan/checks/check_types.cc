@@ -199,7 +199,8 @@ std::vector<Problem> check(const ParallelPlan& plan, const ChipSpec& chip) {
   check_type("dtype", is(type), type, chip, rules);
   const DataType wide = Precision::wide(type);
   if (wide != type) {
-    check_type("dtype", is(type) + ", and attention and logits compute in " + std::string(name_of(wide)),
+    check_type("dtype",
+               is(type) + ", and attention and logits compute in " + std::string(name_of(wide)),
                wide, chip, rules);
   }
   if (const auto experts = plan.pass.expert_type) {

@@ -16,9 +16,9 @@
 namespace stepsim {
 namespace {
 
-// These limits keep products of bytes and members in 64 bits.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 44;
 constexpr std::size_t kMostMembers = 4096;
+static_assert(kMostBytes <= INT64_MAX / std::int64_t{kMostMembers}, "bytes of all members");
 constexpr std::size_t kMostWrongCells = 100;  // that are listed
 
 std::optional<CollectiveOp> op_named(const std::string& name) {

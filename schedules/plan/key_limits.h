@@ -20,4 +20,8 @@ inline constexpr double kMostUnits = 1'000'000;
 inline constexpr double kMostMetrics = 16;
 inline constexpr double kMostLaunches = 1'000'000;
 
+static_assert(kMostSequences * kMostTokens < 0x1p63, "tokens of a batch");
+static_assert(kMostRanks * kMostSequences < 0x1p63, "sequences of all ranks");
+static_assert(kMostParameters * kMostBytesOfAParameter < 0x1p63, "bytes of a model's state");
+
 }  // namespace stepsim

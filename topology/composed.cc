@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <utility>
 
@@ -121,6 +122,7 @@ std::vector<Problem> check(const ComposedSpec& spec) {
 }
 
 BuiltTopology build(const ComposedSpec& spec) {
+  assert(check(spec).empty());
   BuiltTopology built = build(spec.domain);
   for (std::size_t i = 0; i < spec.tiers.size(); ++i) {
     const TierSpec& tier = spec.tiers[i];

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <cassert>
 #include <cmath>
 
 namespace stepsim {
@@ -67,6 +68,7 @@ std::uint64_t negative_log(std::uint64_t u) {
 }
 
 double exact_log(double x) {
+  assert(std::isnormal(x) && x > 0);
   const auto bits = std::bit_cast<std::uint64_t>(x);
   const int exponent = static_cast<int>(bits >> 52) - 1023;
   const std::uint64_t mantissa = std::uint64_t{1} << 63 | (bits & ((std::uint64_t{1} << 52) - 1))
@@ -76,6 +78,7 @@ double exact_log(double x) {
 
 // e^x = 2^n e^f with |f| <= ln 2 / 2; the series of e^f to its sixteenth term.
 double exact_exp(double x) {
+  assert(std::abs(x) < 700);
   const double n = std::floor(x / kLn2 + 0.5);
   constexpr double kLn2High = 0x1.62e42fefap-1;  // n times it is exact
   constexpr double kLn2Low = 0x1.cf79abc9e3b39p-40;
@@ -104,6 +107,7 @@ double normal(const RandomStream& stream) {
 
 // Marsaglia and Tsang (2000). A shape below 1 is that of shape + 1, times U^(1 / shape).
 double gamma(double shape, const RandomStream& stream) {
+  assert(shape > 0);
   if (shape < 1) {
     const double log = exact_log(open_unit(stream.at(0))) / shape;
     const RandomStream rest = stream.next();

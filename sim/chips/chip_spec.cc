@@ -330,6 +330,7 @@ ChipSpec sustained(const ChipSpec& chip, bool slows_loads) {
 }
 
 ChipSpec slowest_of(std::int64_t chips, const ChipSpec& chip) {
+  assert(chips >= 1);
   ChipSpec slowest = chip;
   if (!slowest.power) return slowest;
   slowest.power->joules_per_teraflop *=

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 
 #include "sim/base/overlapped.h"
@@ -167,6 +168,7 @@ void for_each_tile(const Kernel& kernel, const MatmulEfficiency& efficiency, con
 }  // namespace
 
 double busy_share(const MatmulEfficiency& efficiency, DataType type, double peak) {
+  assert(peak > 0);
   const auto rows = static_cast<double>(efficiency.tile_m);
   const auto columns = static_cast<double>(efficiency.tile_n);
   const double reached = efficiency.peak_fraction / slowdown_of_tile(efficiency, rows, columns);

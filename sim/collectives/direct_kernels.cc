@@ -1,6 +1,7 @@
 #include "sim/collectives/direct_kernels.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "sim/base/overlapped.h"
@@ -16,6 +17,7 @@ constexpr int kUnitsAndLinks = 4;
 
 std::optional<Duration> time_of_all_reduce(const DirectAllReduce& kernel, std::int64_t members,
                                            Bytes bytes) {
+  assert(members >= 2 && bytes > Bytes(0));
   if (bytes > kernel.up_to) return std::nullopt;
   const auto n = static_cast<double>(members);
   const double size = static_cast<double>(bytes.value());
@@ -28,6 +30,7 @@ std::optional<Duration> time_of_all_reduce(const DirectAllReduce& kernel, std::i
 }
 
 Duration time_of_exchange(const TokenExchange& kernel, const ExchangedTokens& sent) {
+  assert(sent.experts >= 1 && sent.top_k >= 1 && sent.units >= 1);
   const auto experts = static_cast<double>(sent.experts);
   const double bytes = static_cast<double>(sent.tokens) * static_cast<double>(sent.top_k) *
                        static_cast<double>(sent.token_bytes.value());
@@ -49,6 +52,7 @@ double chips_of_token(const ExchangedTokens& sent) {
 }
 
 Duration time_of_exchange(const BulkExchange& kernel, const ExchangedTokens& sent) {
+  assert(sent.experts >= 1 && sent.top_k >= 1 && sent.chips >= 1 && kernel.units >= 1);
   const double copies = chips_of_token(sent);
   const auto tokens = static_cast<double>(sent.tokens);
   const auto bytes = static_cast<double>(sent.token_bytes.value());

@@ -1,6 +1,7 @@
 #include "sim/hardware/hosts.h"
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 
 #include "sim/hardware/host_fields.h"
@@ -25,6 +26,7 @@ std::vector<Problem> check(const HostSpec& spec) {
 }
 
 Hosts add_hosts(const HostSpec& spec, const Places& places, Fabric& fabric) {
+  assert(check(spec).empty());
   Hosts hosts{.spec = spec};
   if (!spec.given()) return hosts;
   const Bandwidth link = *spec.link_bandwidth;

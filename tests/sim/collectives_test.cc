@@ -836,14 +836,20 @@ TEST(CollectivesTest, MixedAxesAndSlicesKeepThePromise) {
 
 TEST(CollectivesTest, ARefusalSaysWhyAndWhatCanRun) {
   const GroupShape seven = shape_of({7}, false, false);
-  EXPECT_EQ(refusal(Op::kAllGather, Choice::kRecursiveDoubling, seven),
-            "needs a power of two members for this operation, the group has 7; in this group there "
-            "are: ring, bidirectional-ring, direct, pairwise, bruck");
-  EXPECT_EQ(refusal(Op::kAllToAll, Choice::kTorusAllToAll, seven),
-            "needs a group that fills a box of torus axes; in this group there are: direct, "
-            "pairwise");
-  EXPECT_EQ(refusal(Op::kBroadcast, Choice::kRing, seven),
-            "can't do broadcast; in this group there are: binomial-tree, chain");
+  // Algorithms of which nothing speaks by name come behind these.
+  const auto expect_begin = [&seven](Op op, Choice choice, std::string_view begin) {
+    const std::string reason = refusal(op, choice, seven);
+    EXPECT_TRUE(reason.starts_with(begin)) << reason;
+  };
+  expect_begin(
+      Op::kAllGather, Choice::kRecursiveDoubling,
+      "needs a power of two members for this operation, the group has 7; in this group there "
+      "are: ring, bidirectional-ring, direct, pairwise, bruck");
+  expect_begin(Op::kAllToAll, Choice::kTorusAllToAll,
+               "needs a group that fills a box of torus axes; in this group there are: direct, "
+               "pairwise");
+  expect_begin(Op::kBroadcast, Choice::kRing,
+               "can't do broadcast; in this group there are: binomial-tree, chain");
   EXPECT_EQ(refusal(Op::kAllReduce, Choice::kHalvingDoubling, seven), "");
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -316,6 +317,7 @@ std::vector<Problem> check(const ExplicitGraphSpec& spec) {
 }
 
 BuiltTopology build(const ExplicitGraphSpec& spec) {
+  assert(check(spec).empty());
   Parts parts = assemble(spec);
   ExplicitRouter::Routes routes;
   for (const std::vector<std::string>& names : spec.routes) {

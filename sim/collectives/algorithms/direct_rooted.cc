@@ -1,11 +1,13 @@
 #include "sim/collectives/algorithms/direct_rooted.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace stepsim {
 
 DirectRooted::DirectRooted(const CollectiveTask& task, const std::vector<std::uint32_t>& order)
     : FlatAlgorithm(task, order) {
+  assert(task.op == CollectiveOp::kGather || task.op == CollectiveOp::kScatter);
   constexpr std::uint32_t kAtOnce = 16;
   if (gathers()) return;
   lanes_ = task.in_one_piece ? members() - 1 : std::min(kAtOnce, members() - 1);

@@ -1,6 +1,7 @@
 #include "sim/collectives/algorithms/rotation_shares.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <numeric>
 
@@ -45,6 +46,7 @@ std::vector<std::uint32_t> in_whole_parts(const std::vector<double>& shares) {
 }  // namespace
 
 std::vector<std::uint32_t> rotation_shares(CollectiveOp op, std::span<const GroupDimension> axes) {
+  assert(!axes.empty() && is_ring_op(op));
   const bool alike = std::ranges::all_of(
       axes, [&](const GroupDimension& axis) { return axis.size == axes.front().size; });
   if (alike || std::ranges::any_of(axes, &GroupDimension::wraps)) {

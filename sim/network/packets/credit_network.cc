@@ -249,6 +249,7 @@ std::string CreditNetwork::blocked_report() const {
 }  // namespace
 
 std::unique_ptr<Network> make_credit_network(const Fabric& fabric, const PacketOptions& options) {
+  assert(options.buffer_bytes && *options.buffer_bytes >= options.packet_bytes);
   return std::make_unique<CreditNetwork>(fabric, options);
 }
 

@@ -1,5 +1,6 @@
 #include "topology/kinds/switched/dgx_superpod.h"
 
+#include <cassert>
 #include <utility>
 
 #include "topology/kinds/spec_checks.h"
@@ -44,6 +45,7 @@ RailFabricSize network_size(const DgxSuperPodSpec& spec) {
 }
 
 BuiltTopology build(const DgxSuperPodSpec& spec) {
+  assert(check(spec).empty());
   BuiltTopology node = build(NvlinkDomainSpec{.gpus = spec.gpus_per_node,
                                               .gpu_bandwidth = spec.nvlink_bandwidth,
                                               .link_latency = spec.nvlink_latency});

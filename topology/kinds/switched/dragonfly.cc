@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "topology/graph/levels.h"
@@ -218,6 +219,7 @@ std::vector<Problem> check(const DragonflySpec& spec) {
 }
 
 BuiltTopology build(const DragonflySpec& spec) {
+  assert(check(spec).empty());
   const DragonflyShape shape = shape_of(spec);
   BuiltTopology built;
   for (std::uint32_t chip = 0; chip < shape.groups * shape.routers * shape.hosts; ++chip) {

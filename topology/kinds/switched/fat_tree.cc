@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "topology/graph/clos.h"
 #include "topology/kinds/spec_checks.h"
@@ -49,6 +50,7 @@ std::vector<Problem> check(const FatTreeSpec& spec) {
 }
 
 BuiltTopology build(const FatTreeSpec& spec) {
+  assert(check(spec).empty());
   const std::uint32_t half = static_cast<std::uint32_t>(*spec.switch_ports) / 2;
   const bool has_cores = spec.tiers == 3;
   const Bandwidth tapered = spec.link_bandwidth / spec.taper;

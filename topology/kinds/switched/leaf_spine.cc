@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "topology/graph/clos.h"
 #include "topology/kinds/spec_checks.h"
@@ -57,6 +58,7 @@ std::vector<Problem> check(const LeafSpineSpec& spec) {
 }
 
 BuiltTopology build(const LeafSpineSpec& spec) {
+  assert(check(spec).empty());
   const Bandwidth uplinks = (spec.hosts_per_leaf / spec.oversubscription) * spec.host_bandwidth;
   return build(
       ClosShape{.endpoints = static_cast<std::uint32_t>(*spec.leaves * spec.hosts_per_leaf),

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cassert>
 #include <utility>
 
 #include "topology/kinds/spec_checks.h"
@@ -94,6 +95,7 @@ std::vector<Problem> check(const NvlinkDomainSpec& spec) {
 }
 
 BuiltTopology build(const NvlinkDomainSpec& spec) {
+  assert(check(spec).empty());
   BuiltTopology built;
   for (int gpu = 0; gpu < spec.gpus; ++gpu) {
     built.places.chips.push_back(built.fabric.add(NodeKind::kChip, fmt::format("gpu{}", gpu)));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cassert>
 #include <utility>
 
 #include "topology/graph/host_exits.h"
@@ -81,6 +82,7 @@ std::vector<Problem> check(const PcieBoxSpec& spec) {
 }
 
 BuiltTopology build(const PcieBoxSpec& spec) {
+  assert(check(spec).empty());
   BuiltTopology built;
   PcieBoxRouter::Tables tables;
   tables.gpus_per_switch = static_cast<std::uint32_t>(spec.gpus_per_switch);

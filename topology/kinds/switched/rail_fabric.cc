@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 
@@ -184,6 +185,7 @@ RailFabricSize size_of(const RailFabricSpec& spec) {
 }
 
 BuiltTopology build(const RailFabricSpec& spec) {
+  assert(check(spec).empty());
   const SwitchCounts counts = switch_counts(spec);
   const RailFabricSize size = size_of(spec);
   return build(

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -62,6 +63,7 @@ std::vector<Problem> check(const TorusSpec& spec) {
 }
 
 BuiltTopology build(const TorusSpec& spec) {
+  assert(check(spec).empty());
   BuiltTopology built;
   std::vector<GridAxis> axes;
   std::uint32_t chips = 1;

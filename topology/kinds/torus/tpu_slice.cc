@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstddef>
 #include <numeric>
@@ -281,6 +282,7 @@ std::vector<Problem> check(const TpuSliceSpec& spec) {
 }
 
 BuiltTopology build(const TpuSliceSpec& spec) {
+  assert(check(spec).empty());
   BuiltTopology built;
   if (spec.twisted) {
     built = build(twisted_torus_of(spec));

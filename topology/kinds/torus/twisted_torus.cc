@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -153,6 +154,7 @@ std::vector<Problem> check(const TwistedTorusSpec& spec) {
 }
 
 BuiltTopology build(const TwistedTorusSpec& spec) {
+  assert(check(spec).empty());
   BuiltTopology built;
   const Grid grid(spec.shape);
   for (std::uint32_t chip = 0; chip < grid.chips(); ++chip) {

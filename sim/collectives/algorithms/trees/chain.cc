@@ -11,6 +11,7 @@ namespace stepsim {
 
 Chain::Chain(const CollectiveTask& task, std::vector<std::vector<std::uint32_t>> rows)
     : task_(task), n_(static_cast<std::uint32_t>(rows.front().size())) {
+  assert(task.op == CollectiveOp::kBroadcast || task.op == CollectiveOp::kReduce);
   for (std::vector<std::uint32_t>& members : rows) {
     assert(members.front() == task.root && members.size() == n_);
     Row row{.members = std::move(members), .place = std::vector<std::uint32_t>(n_)};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <utility>
 
 #include "sim/collectives/parts.h"
@@ -44,6 +45,7 @@ PackedTreesCollective::PackedTreesCollective(const CollectiveTask& task, const G
       n_(shape.members()),
       together_(std::ranges::any_of(
           shape.ways.ways, [](const MemberWays::Way& way) { return way.links.size() > 1; })) {
+  assert(is_ring_op(task.op));
   const bool scatters = task.op != CollectiveOp::kAllGather;
   const bool gathers = task.op != CollectiveOp::kReduceScatter;
   PackedTrees down;

@@ -6,8 +6,8 @@
 
 namespace stepsim {
 
-inline constexpr double kNvlink = 450e9;   // B/s per GPU
-inline constexpr double kNic = 50e9;       // B/s per GPU
+inline constexpr double kNvlink = 450e9;        // B/s per GPU
+inline constexpr double kNic = 50e9;            // B/s per GPU
 inline constexpr double kNodeLinks = 8 * kNic;  // B/s
 
 inline DgxSuperPodSpec h100_nodes(int nodes) {

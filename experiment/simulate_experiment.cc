@@ -44,6 +44,7 @@ SimulationOptions simulation_options(const ExperimentOptions& options, const Par
   SimulationOptions simulation{.fidelity = fidelity,
                                .granularity = options.granularity,
                                .packets = options.packets,
+                               .transport = options.transport,
                                .steps = options.steps.value_or(steps_of(plan)),
                                .recorded_ranks = options.recorded_ranks,
                                .share_timelines = options.share_timelines,

@@ -42,7 +42,8 @@ struct ExperimentOptions {
   // Simulates a collective as one transfer, or every message of its algorithm. kPacket needs
   // kStepped.
   Granularity granularity = Granularity::kPipelined;
-  PacketOptions packets{};  // for kPacket
+  PacketOptions packets{};                   // for kPacket
+  std::optional<TransportSpec> transport{};  // for kPacket: SimulationOptions
   // Training steps in a row. Unset: as many as the plan needs, steps_of(). Each costs as much as
   // the first. More than needed change the result little.
   std::optional<std::uint32_t> steps{};

@@ -101,6 +101,18 @@ std::vector<Problem> check_simulation(const ExperimentOptions& options) {
                              std::string(name_of(options.fidelities[i])) + " again"}};
   }
   const PacketOptions& packets = options.packets;
+  if (options.transport) {
+    std::vector<Problem> problems;
+    const auto refuse = [&problems](bool is_given, const char* field, const char* instead) {
+      if (!is_given) return;
+      problems.push_back(
+          {field, std::string("is of packets without a transport, which ") + instead});
+    };
+    refuse(packets.switching != PacketOptions{}.switching, "switching", "stores and forwards");
+    refuse(packets.buffer_bytes.has_value(), "buffer_bytes", "has queue, shared_buffer and pfc");
+    refuse(packets.spraying.has_value(), "spraying", "has paths_by and paths");
+    return problems;
+  }
   if (!packets.buffer_bytes || *packets.buffer_bytes >= packets.packet_bytes) return {};
   return {{"buffer_bytes", "must be at least " + std::to_string(packets.packet_bytes.value()) +
                                ", the bytes of a packet, is " +

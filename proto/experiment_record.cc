@@ -3,6 +3,7 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include "schedules/pipeline/schedule_file.h"
 #include "schedules/plan/keys/key_groups.h"
 #include "sim/base/field_text.h"
+#include "sim/network/transport/transport_table.h"
 
 namespace stepsim {
 namespace {
@@ -92,10 +94,28 @@ Json keys_of(KeyGroup group, const file::Plan& message, const ParallelPlan& plan
   return object;
 }
 
-// Returns every field in force; those of packets only if there are packets. The last network model
-// is the finest.
+// The last network model is the finest.
+bool has_packets_in(const ExperimentOptions& options) {
+  return options.fidelities.back() == Fidelity::kPacket;
+}
+
+// Returns every field of the transport in force.
+Json transport_of(const TransportSpec& spec) {
+  Json object = Json::object();
+  for (const auto& row : transport_fields().fields()) {
+    const auto text = row->write(&spec);
+    if (!text) continue;
+    const FieldDescriptor* const field =
+        file::Transport::descriptor()->FindFieldByName(std::string(row->name()));
+    object[std::string(row->name())] =
+        field->cpp_type() == FieldDescriptor::CPPTYPE_STRING ? Json(*text) : plain_value(*text);
+  }
+  return object;
+}
+
+// Returns every field in force; those of packets only if there are packets.
 Json simulation_of(const ExperimentOptions& options) {
-  const bool has_packets = options.fidelities.back() == Fidelity::kPacket;
+  const bool has_packets = has_packets_in(options);
   Json object = Json::object();
   for (const auto& row : simulation_fields().fields()) {
     const auto text = row->write(&options);
@@ -145,6 +165,17 @@ ExperimentOptions to_simulation(const file::Experiment& message, ProblemList& pr
   options.seed = message.seed();
   read_fields(message.simulation(), simulation_fields(), options, "simulation.", problems);
   if (options.fidelities.empty()) options.fidelities = ExperimentOptions{}.fidelities;
+  if (std::ranges::count(options.fidelities, Fidelity::kPacket) > 0) {
+    options.granularity = Granularity::kStepped;
+  }
+  if (message.has_transport()) {
+    const file::Transport& given = message.transport();
+    const auto kind = Text<TransportKind>::read(given.name());
+    TransportSpec spec = default_transport(kind.value_or(TransportKind::kGoBackN));
+    if (!given.has_payload()) spec.payload = options.packets.packet_bytes;
+    read_fields(given, transport_fields(), spec, "transport.", problems);
+    options.transport = std::move(spec);
+  }
   for (Problem& problem : check_simulation(options)) {
     problems.add("simulation." + problem.field, std::move(problem.message));
   }
@@ -188,6 +219,9 @@ std::string record_json(const ExperimentRecord& record, const ExperimentOptions&
                         std::string_view stepsim_version) {
   Json object = Json::object();
   object["simulation"] = simulation_of(options);
+  if (options.transport && has_packets_in(options)) {
+    object["transport"] = transport_of(*options.transport);
+  }
   object["seed"] = options.seed;
   object["overrides"] = record.overrides;
   object["stepsim_version"] = stepsim_version;

@@ -28,6 +28,8 @@
 #include "schedules/plan/balanced_layout.h"
 #include "schedules/plan/inference_plan.h"
 #include "schedules/plan/plan_schedule.h"
+#include "sim/base/suggestion.h"
+#include "sim/network/transport/transport_network.h"
 #include "sim/program/variation_fields.h"
 
 namespace stepsim {
@@ -173,6 +175,35 @@ bool read_software_flag(const std::string& flag, file::Plan& plan, ProblemList& 
       has_base ? std::string_view(flag).substr(std::min(first.size() + 1, flag.size())) : flag;
   if (!keys.empty()) read_keys_text(keys, KeyGroup::kSoftware, plan, problems);
   return true;
+}
+
+// "dcqcn", "dcqcn,rto=1ms", or fields alone over the transport of the file.
+void read_transport_flag(const std::string& flag, file::Transport& transport,
+                         ProblemList& problems) {
+  const std::vector<std::string_view> parts = split_text(flag, ',');
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::size_t equals = parts[i].find('=');
+    if (equals != std::string_view::npos) {
+      std::string key(parts[i].substr(0, equals));
+      std::ranges::replace(key, '-', '_');
+      if (transport_fields().find(key) == nullptr) {
+        problems.add("--transport", shortened(key) + " is no field of a transport" +
+                                        did_you_mean(key, transport_fields().names()));
+      } else if (const auto problem = set_field(transport, key, parts[i].substr(equals + 1))) {
+        problems.add("--transport", key + " " + *problem);
+      }
+    } else if (i > 0) {
+      problems.add("--transport",
+                   "must be key=value behind the name, is \"" + shortened(parts[i]) + "\"");
+    } else if (const auto kind = Text<TransportKind>::read(parts[i])) {
+      transport.Clear();
+      transport.set_name(std::string(parts[i]));
+    } else {
+      problems.add("--transport", refused_text(Text<TransportKind>::accepts(), parts[i],
+                                               Text<TransportKind>::hint(parts[i])));
+      problems.mark_reported("transport.name");
+    }
+  }
 }
 
 std::vector<Override> split_overrides(const std::vector<std::string>& texts,
@@ -369,6 +400,9 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message,
   if (!source.software.empty()) {
     has_plan = read_software_flag(source.software, *message.mutable_plan(), problems) && has_plan;
   }
+  if (!source.transport.empty()) {
+    read_transport_flag(source.transport, *message.mutable_transport(), problems);
+  }
   replace_parts(source.chip, source.library, message);
   const std::vector<Override> overrides = split_overrides(source.overrides, problems);
   for (const Override& change : overrides) {
@@ -432,6 +466,9 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message,
   experiment.name =
       message.has_name() ? message.name() : experiment.model.name + "-" + experiment.cluster.name;
   const ExperimentOptions simulation = to_simulation(message, problems);
+  if (simulation.transport && built && problems.empty()) {
+    problems.add(under("transport", check_transport(*simulation.transport, built->fabric)));
+  }
   throw_if_any(problems.all());
   return {.experiment = std::move(experiment),
           .topology = std::move(*built),

@@ -29,6 +29,7 @@ struct ExperimentSource {
   std::string plan = {};        // --plan: "tp=8,pp=4,...": stepsim help plan; catalog name or file
   std::string software = {};    // --software: "torchtitan,loss=separate", a file, or keys alone
   std::string pass = {};        // --pass: "decode,batch=64,context=8192"
+  std::string transport = {};   // --transport: "dcqcn,rto=1ms": stepsim help transport
   std::string chip = {};        // --chip: catalog name or file; replaces the cluster's chip
   std::string library = {};     // --library: the same of the cluster's library
   std::vector<std::string> overrides = {};

@@ -3,7 +3,7 @@
 
     scripts/add_message_fields.py build/release/stepsim
 
-A plan, software or pass key gets a line in the message Plan, a topology a message of its own and a line in Cluster and
+A plan, software or pass key gets a line in the message Plan, a field of a transport one in Transport, a topology a message of its own and a line in Cluster and
 Block. Build again afterwards. Fields of groups and lists are written by hand.
 """
 
@@ -53,6 +53,14 @@ def add_keys(stepsim):
     path.write_text(extended(text, "Plan", lines))
 
 
+def add_transport(stepsim):
+    path = PROTO / "transport.proto"
+    text = path.read_text()
+    missing = [(name, kind) for name, kind in fields_of(stepsim, "transport") if not re.search(rf" {name} = ", text)]
+    lines = [f"  optional {kind} {name} = {{}};" for name, kind in missing]
+    path.write_text(extended(text, "Transport", lines))
+
+
 def add_topologies(stepsim):
     path = PROTO / "cluster.proto"
     text = path.read_text()
@@ -75,6 +83,7 @@ def main(arguments):
     if len(arguments) != 1:
         sys.exit(__doc__)
     add_keys(arguments[0])
+    add_transport(arguments[0])
     add_topologies(arguments[0])
 
 

@@ -41,8 +41,8 @@ One pass of inference in place of a training step: the group `pass` of a file, `
 
 TRANSPORT = """# Fields of a transport
 
-What moves packets where there is one: the object `transport` of a [network case](network-cases.md#transports), and
-`stepsim network --transport NAME[,field=value..]`. [transports.md](transports.md) says what each kind is and how near it comes to
+What moves packets where there is one: the group `transport` of an experiment, the object of that name of a
+[network case](network-cases.md#transports), and `--transport NAME[,field=value..]` of run, sweep, collective and network. [transports.md](transports.md) says what each kind is and how near it comes to
 other simulators. `stepsim help transport` shows this page in a terminal, with the kinds. Defaults are those of `go-back-n`.
 
 Written by `scripts/generate_field_docs.py` from the program; change `sim/network/transport/transport_spec.cc`, not this page.

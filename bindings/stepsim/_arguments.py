@@ -13,7 +13,7 @@ _REPEATED = {"set", "over", "requests"}
 # Values with a first word and keys behind it, "poisson:rate=4,count=100": the key of a dict that has that word, and what
 # stands behind it.
 _HEADS = {"requests": ("kind", ":"), "engine": ("kind", ","), "software": ("catalog", ","),
-          "pass": ("inference", ",")}
+          "transport": ("name", ","), "pass": ("inference", ",")}
 
 
 class Files:

@@ -29,6 +29,7 @@
 #include "sim/run/ops/chip_share.h"
 #include "traces/formats/trace_counters.h"
 #include "traces/pictures/plot_svg.h"
+#include "traces/results/result_json.h"
 #include "traces/results/result_table.h"
 
 namespace stepsim {
@@ -125,6 +126,7 @@ Point run_one(const CollectiveRequest& request, AlgorithmChoice algorithm, Bytes
   SimulationOptions options;
   options.fidelity = request.fidelity;
   options.granularity = request.granularity;
+  options.transport = request.transport;
   announce_packets(graph, request.cluster, options, request.yes);
   Progress progress;
   progress.watch(options);
@@ -301,6 +303,12 @@ const ResultTable<PointResult>& point_results() {
     table.add("memory_share", [](const PointResult& one) { return share(one.point->taken.memory); },
               {"of each chip's memory bandwidth, while it runs", "0 to 1"});
     table.list("hottest_links", hot_link_results(), hot_links, {"up to five, busiest first"});
+    table.object("transport", transport_results(),
+                 [](const PointResult& one) {
+                   const auto& totals = one.point->result.statistics.transport;
+                   return totals ? &*totals : nullptr;
+                 },
+                 {"what became of the packets", "", "with --transport"});
     table.object("simulator", cost_of_collective_results(),
                  [](const PointResult& one) { return &one.point->result.statistics; },
                  {"the simulation alone"});
@@ -411,6 +419,12 @@ std::string report(const CollectiveRequest& request, const Point& point) {
   row("algorithm",
       point.algorithm + (point.protocol.empty() ? "" : " " + point.protocol) + ": " + point.why);
   row("steps", std::to_string(point.steps));
+  if (const auto& of = point.result.statistics.transport) {
+    row("transport", fmt::format("{}: {} packets, {} marked, {} trimmed, {} dropped, {} sent again",
+                                 name_of(request.transport->kind), of->packets, of->marked,
+                                 of->trimmed, of->dropped, of->repeated));
+    row("longest queue", to_text(Bytes(static_cast<std::int64_t>(of->peak_queue))));
+  }
   if (point.taken != ChipShare{}) {
     row("takes of each chip",
         fmt::format("{:.1f} % of the compute units{}, {:.1f} % of the memory bandwidth",

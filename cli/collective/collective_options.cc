@@ -22,6 +22,9 @@
 #include "sim/collectives/algorithm_table.h"
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/hardware/group_shape.h"
+#include "sim/network/transport/transport_network.h"
+#include "sim/network/transport/transport_table.h"
+#include "sim/network/transport/transport_text.h"
 
 namespace stepsim {
 namespace {
@@ -305,6 +308,8 @@ po::options_description collective_option_list() {
   add("fidelity", text("latency-bandwidth|flow|packet"), "network model (default: flow)");
   add("granularity", text("pipelined|stepped"),
       "simulate one transfer, or every message (default: pipelined; with packets always stepped)");
+  add("transport", text("NAME[,KEYS]"),
+      "packets only: what moves them, such as dcqcn,rto=1ms: stepsim help transport");
   add("yes", "packets only: run even if there are more than 10^9 packet-hops");
   add("measured", text("LOG"),
       "with --sweep: put what nccl-tests measured (a log of it) beside the simulation");
@@ -360,6 +365,13 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
     }
     request.granularity = Granularity::kStepped;
   }
+  if (line.options.count("transport") != 0) {
+    if (request.fidelity != Fidelity::kPacket) {
+      problems.push_back({"--transport", "needs --fidelity packet"});
+    }
+    request.transport = read_transport_text(line.value("transport"),
+                                            default_transport(TransportKind::kGoBackN), problems);
+  }
   request.yes = line.options.count("yes") != 0;
   if (line.options.count("shift") != 0) {
     const auto shift = number_in<std::uint32_t>(line.value("shift"));
@@ -404,6 +416,11 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
     if (has_steps) read_steps(algorithm, request, problems);
   } catch (const ConfigError& error) {
     problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+  }
+  if (problems.empty() && request.transport) {
+    for (Problem& problem : check_transport(*request.transport, request.cluster.fabric)) {
+      problems.push_back({"--transport", problem.field + " " + problem.message});
+    }
   }
   if (problems.empty() && op && algorithm_known && !request.every && request.chips.size() > 1) {
     const std::string reason =

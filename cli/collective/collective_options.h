@@ -38,6 +38,7 @@ struct CollectiveRequest {
   bool sweep = false;
   Fidelity fidelity = Fidelity::kFlow;
   Granularity granularity = Granularity::kPipelined;
+  std::optional<TransportSpec> transport;  // of packets
   bool yes = false;
   std::vector<MeasuredTime> measured;  // of --measured: this operation and number of ranks
   std::string plot;                    // SVG file of a sweep; empty: none

@@ -25,7 +25,10 @@ std::string rough_time(double seconds) {
 void announce_packets(const OpGraph& graph, const Cluster& cluster,
                       const SimulationOptions& options, bool yes) {
   if (options.fidelity != Fidelity::kPacket) return;
-  const PacketEstimate estimate = estimate_packets(graph, cluster, options.packets, options.steps);
+  PacketOptions packets = options.packets;
+  if (options.transport) packets.packet_bytes = options.transport->payload;
+  PacketEstimate estimate = estimate_packets(graph, cluster, packets, options.steps);
+  if (options.transport) estimate.packet_hops *= 2;  // each is answered
   const std::string size =
       fmt::format("about {:.3g} packet-hops, {}", static_cast<double>(estimate.packet_hops),
                   rough_time(estimate.seconds()));

@@ -74,6 +74,7 @@ void check_packets(const po::variables_map& values, RunOptions& options,
     for (const auto& field : simulation_fields().fields()) {
       if (acts_on_packets(*field)) refuse(flag_of(*field));
     }
+    refuse("transport");
     refuse("yes");
     return;
   }
@@ -84,6 +85,23 @@ void check_packets(const po::variables_map& values, RunOptions& options,
                         "pipelined collective has no messages that packets could carry"});
   }
   options.simulation.granularity = Granularity::kStepped;
+}
+
+// The packets of a transport are as large as others, unless it says so.
+void read_transport(const po::variables_map& values, const std::string& transport,
+                    ExperimentOptions& simulation, std::vector<Problem>& problems) {
+  if (!simulation.transport) return;
+  if (values.count("packet-bytes") == 0 || transport.find("payload=") != std::string::npos) return;
+  simulation.transport->payload = simulation.packets.packet_bytes;
+  const AnyField& payload = *transport_fields().find("payload");
+  if (auto message = limit_problem(payload, &*simulation.transport)) {
+    problems.push_back({"--packet-bytes", std::move(*message)});
+  } else {
+    for (const Problem& problem : check_transport(*simulation.transport, 0, 0)) {
+      problems.push_back(
+          {"--packet-bytes", "of transport." + problem.field + ": " + problem.message});
+    }
+  }
 }
 
 void read_fold(const po::variables_map& values, ExperimentOptions& simulation,
@@ -124,6 +142,7 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
   options.source.plan = text("plan");
   options.source.software = text("software");
   options.source.pass = text("pass");
+  options.source.transport = text("transport");
   options.source.chip = text("chip");
   options.source.library = text("library");
   if (values.count("set") != 0) {
@@ -163,6 +182,7 @@ void read_simulation(const po::variables_map& values, RunOptions& options,
   ExperimentOptions& simulation = options.simulation;
   read_fields_of_simulation(values, simulation, problems);
   check_packets(values, options, problems);
+  read_transport(values, options.source.transport, simulation, problems);
   read_seed(values, simulation, problems);
   read_fold(values, simulation, problems);
   // A trace shows one rank of each program unless it is told which.
@@ -243,6 +263,9 @@ po::options_description run_option_list() {
   add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
       "change one field of the experiment: plan.tp=4; can be repeated");
   for (const auto& field : simulation_fields().fields()) add_flag(*field, options);
+  add("transport", text("NAME[,KEYS]"),
+      "packets only: what moves them, such as dcqcn,rto=1ms: stepsim help transport (default: "
+      "queues without one)");
   add("yes", "packets only: run even if there are more than 10^9 packet-hops");
   add("seed", text("N"), "seed of the random numbers that jitter draws (default: 0)");
   add("fold", text("on|off"),

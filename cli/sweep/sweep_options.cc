@@ -95,6 +95,7 @@ std::string description_of(const ExperimentSource& source, const std::vector<std
   add("plan", source.plan);
   add("software", source.software);
   add("pass", source.pass);
+  add("transport", source.transport);
   if (!source.overrides.empty()) object["set"] = source.overrides;
   object["over"] = axes;
   return json_text(object);
@@ -113,6 +114,7 @@ ExperimentSource read_source_of_sweep(const CommandLine& line, std::vector<Probl
   source.plan = line.value("plan");
   source.software = line.value("software");
   source.pass = line.value("pass");
+  source.transport = line.value("transport");
   source.overrides = texts_of(line, "set");
   const bool has_any = !source.experiment.empty() || !source.model.empty() ||
                        !source.cluster.empty() || !source.plan.empty();
@@ -172,6 +174,9 @@ po::options_description sweep_option_list() {
   add("plan", text("KEYS|NAME|FILE"), "as for stepsim run");
   add("software", text("NAME|FILE[,KEYS]"), "as for stepsim run");
   add("pass", text("decode|prefill[,KEYS]"), "as for stepsim run");
+  add("transport", text("NAME[,KEYS]"),
+      "as for stepsim run, with --set simulation.fidelity=packet; --over transport.name=.. varies "
+      "it");
   add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
       "change one field of all points; can be repeated");
   add("jobs", text("N"),

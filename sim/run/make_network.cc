@@ -5,6 +5,7 @@
 #include "sim/network/flow_network.h"
 #include "sim/network/latency_bandwidth_network.h"
 #include "sim/network/packets/packet_network.h"
+#include "sim/network/transport/transport_network.h"
 
 namespace stepsim {
 namespace {
@@ -12,6 +13,9 @@ namespace {
 std::unique_ptr<Network> make_packets(const Cluster& cluster, const SimulationOptions& options) {
   if (options.granularity != Granularity::kStepped) {
     throw std::logic_error("packets need stepped collectives");
+  }
+  if (options.transport) {
+    return make_transport_network(cluster.fabric, *options.transport, cluster.router.get());
   }
   PacketOptions packets = options.packets;
   if (packets.spraying && packets.spraying->router == nullptr) {

@@ -11,6 +11,7 @@
 #include "sim/base/ids.h"
 #include "sim/base/units.h"
 #include "sim/network/packets/packet_network.h"
+#include "sim/network/transport/transport_spec.h"
 
 namespace stepsim {
 
@@ -35,6 +36,8 @@ struct SimulationOptions {
   Fidelity fidelity = Fidelity::kFlow;
   Granularity granularity = Granularity::kPipelined;  // kPacket: must be kStepped
   PacketOptions packets{};  // kPacket; a router of spraying that is not given is the cluster's
+  // kPacket: what moves them on every link, in place of `packets`; every link needs one back.
+  std::optional<TransportSpec> transport{};
   std::uint32_t steps = 1;
   std::vector<RankId> recorded_ranks{};  // ranks whose timelines are kept; empty: none
   // Keeps one timeline of all recorded ranks that a folded job simulates as one, so that recording

@@ -11,6 +11,7 @@
 
 #include "sim/base/ids.h"
 #include "sim/base/units.h"
+#include "sim/network/transport/transport_totals.h"
 #include "sim/program/op_graph.h"
 
 namespace stepsim {
@@ -141,6 +142,7 @@ struct SimulatorStatistics {
   double cpu_s = 0;
   std::int64_t peak_rss_bytes = 0;
   FoldStatistics folding{};
+  std::optional<TransportTotals> transport{};  // of packets with one
 };
 
 struct SimulationResult {

@@ -23,6 +23,7 @@ COMMANDS = {
     "run": [
         ["run", SMALL, "--explain", "--sensitivity", "--breakeven", "nvlink_bandwidth"],
         ["run", SMALL, "--fidelity", "all", "--yes"],
+        ["run", SMALL, "--fidelity", "packet", "--packet-bytes", "1MB", "--transport", "go-back-n", "--yes"],
         ["run", "--model", PART, "--cluster", "dgx-h100-8", "--plan", "tp=4,allow_idle_chips=true", "--pass",
          "decode,batch=8,context=1024"],
         ["run", "mixtral-8x7b-dgx-h100-64", "--set", "model.experts.load=2,1,1,1,1,1,1,1"],
@@ -36,6 +37,8 @@ COMMANDS = {
     ],
     "collective": [
         ["collective", "all-reduce", "--cluster", "dgx-h100-8", "--bytes", "1MiB"],
+        ["collective", "all-reduce", "--cluster", "dgx-h100-8", "--bytes", "1MiB", "--fidelity", "packet", "--transport",
+         "dcqcn"],
         ["collective", "all-reduce", "--cluster", "dgx-h100-8", "--sweep", "1MiB:4MiB", "--measured", "nccl.log"],
         ["collective", "all-reduce", "--cluster", "dgx-h100-8", "--bytes", "1MiB", "--algorithm", "all"],
     ],

@@ -523,6 +523,18 @@ class Report : private ReportText {
     }
   }
 
+  void transport(const TransportTotals& of) {
+    const auto count = [](std::uint64_t number) {
+      return grouped(static_cast<std::int64_t>(number));
+    };
+    line("  transport {}: {} packets, {} marked, {} trimmed, {} dropped, {} sent again",
+         name_of(run_.options.transport->kind), count(of.packets), count(of.marked),
+         count(of.trimmed), count(of.dropped), count(of.repeated));
+    line("  {} pauses, {} in all; longest queue {}{}", count(of.pauses), to_text(of.paused),
+         to_text(Bytes(static_cast<std::int64_t>(of.peak_queue))),
+         of.peak_link ? " at " + run_.cluster.fabric.link_name(*of.peak_link) : "");
+  }
+
   void simulator() {
     const SimulatorStatistics& statistics = run_.result.statistics;
     const double seconds = std::max(statistics.wall_s, 1e-9);
@@ -535,6 +547,7 @@ class Report : private ReportText {
     line("  {}, {} in {:.2f} s, {} of memory", rate(statistics.ops, "ops"),
          rate(statistics.events, "events"), statistics.wall_s,
          to_text(Bytes(statistics.peak_rss_bytes)));
+    if (statistics.transport) transport(*statistics.transport);
     if (options_.trace_path.empty() && options_.json_path.empty() && options_.html_path.empty()) {
       return;
     }

@@ -489,6 +489,12 @@ void add_findings(ResultTable<StepReport>& table) {
   table.object("energy", energy_results(),
                [](const StepReport& report) { return OrNull{report.energy}; },
                {"of the chips alone; null where the chip doesn't say its power", "J, W"});
+  table.object("transport", transport_results(),
+               [](const StepReport& report) {
+                 const auto& totals = report.run.result.statistics.transport;
+                 return totals ? &*totals : nullptr;
+               },
+               {"what became of the packets, of all messages of the run", "", "with --transport"});
   table.list("links", link_results(), busy_links, {"the ten busiest over the whole run"});
   table.add("bytes_by_axis", bytes_by_axis,
             {"what all ranks send in a step: an all-gather or reduce-scatter of N bytes in a group "
@@ -498,6 +504,23 @@ void add_findings(ResultTable<StepReport>& table) {
 }
 
 }  // namespace
+
+const ResultTable<TransportTotals>& transport_results() {
+  static const ResultTable<TransportTotals> kTable = [] {
+    using Totals = TransportTotals;
+    ResultTable<Totals> table;
+    table.add("packets", &Totals::packets, {"of data, with those that were sent again"});
+    table.add("marked", &Totals::marked, {"by switches on their way"});
+    table.add("trimmed", &Totals::trimmed, {"to their headers"});
+    table.add("dropped", &Totals::dropped, {"for want of room, or lost on a link"});
+    table.add("retransmitted", &Totals::repeated, {"sent again"});
+    table.add("pauses", &Totals::pauses, {"of links, by the switch behind them"});
+    table.add("paused_s", &Totals::paused, {"of all links together", "s"});
+    table.add("peak_queue_bytes", &Totals::peak_queue, {"data in the longest queue", "bytes"});
+    return table;
+  }();
+  return kTable;
+}
 
 const ResultTable<StepReport>& step_results() {
   static const ResultTable<StepReport> kTable = [] {

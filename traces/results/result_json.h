@@ -16,6 +16,9 @@ const ResultTable<StepReport>& step_results();
 
 const ResultTable<SimulatorStatistics>& simulator_results();
 
+// Of packets with a transport.
+const ResultTable<TransportTotals>& transport_results();
+
 // Returns both, with a newline at the end.
 std::string result_json(const StepReport& report);
 

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "sim/base/random.h"
@@ -49,6 +50,7 @@ class TransportFabric final : public TransportNetwork {
 
   const MessageCounters& message(TransferId id) const override { return counters_[id.index()]; }
   const PortCounters& port(LinkId link) const override { return ports_[link.index()].counters; }
+  TransportTotals totals() const override;
 
  private:
   struct Port {
@@ -192,6 +194,8 @@ class TransportFabric final : public TransportNetwork {
   std::vector<LinkId> links_;               // scratch
   std::vector<std::uint32_t> host_number_;  // by NodeId, among nodes with one link
   NetworkStatistics statistics_;
+  std::uint64_t sent_ = 0;  // data packets
+  std::uint64_t sent_again_ = 0;
   std::uint64_t in_flight_ = 0;
 };
 
@@ -658,6 +662,8 @@ bool TransportFabric::send_own(Instant now, std::uint32_t link) {
   MessageCounters& counters = counters_[message.id.index()];
   ++counters.packets;
   counters.repeated += packet.again ? 1 : 0;
+  ++sent_;
+  sent_again_ += packet.again ? 1 : 0;
   ++message.packets_alive;
   const std::uint32_t first = next_link(packet, message.from);
   if (first == link) {
@@ -905,6 +911,22 @@ double TransportFabric::carried(LinkId link, Time at) const {
   return static_cast<double>(port.sent) - left * port.sending_bytes;
 }
 
+TransportTotals TransportFabric::totals() const {
+  TransportTotals totals{.packets = sent_, .repeated = sent_again_};
+  for (std::uint32_t link = 0; link < ports_.size(); ++link) {
+    const PortCounters& of = ports_[link].counters;
+    totals.marked += of.marked;
+    totals.trimmed += of.trimmed;
+    totals.dropped += of.dropped;
+    totals.pauses += of.pauses;
+    totals.paused += Duration(of.paused);
+    if (of.peak_bytes <= totals.peak_queue) continue;
+    totals.peak_queue = of.peak_bytes;
+    totals.peak_link = LinkId(link);
+  }
+  return totals;
+}
+
 std::string TransportFabric::blocked_report() const {
   if (in_flight_ == 0 || next_event()) return {};
   // Every paused port with data waits for an input of the switch behind it, whose packets wait in
@@ -949,6 +971,34 @@ bool has_way_back(const Fabric& fabric, LinkId link) {
   return std::ranges::any_of(fabric.links(), [&there](const Link& other) {
     return other.from == there.to && other.to == there.from;
   });
+}
+
+std::vector<Problem> check_transport(const TransportSpec& spec, const Fabric& fabric) {
+  const auto ends = [](NodeId from, NodeId to) {
+    return std::uint64_t{from.index()} << 32 | to.index();
+  };
+  std::unordered_set<std::uint64_t> ways;
+  double most = 0;
+  const Link* longest = nullptr;
+  for (const Link& link : fabric.links()) {
+    ways.insert(ends(link.from, link.to));
+    const double flight = link.bandwidth.value() * static_cast<double>(link.latency.count());
+    if (longest != nullptr && flight <= most) continue;
+    most = flight;
+    longest = &link;
+  }
+  if (longest == nullptr) return check_transport(spec, 0, 0);
+  std::vector<Problem> problems =
+      check_transport(spec, longest->bandwidth.value(), longest->latency.count());
+  for (std::uint32_t link = 0; link < fabric.links().size(); ++link) {
+    const Link& there = fabric.link(LinkId(link));
+    if (ways.contains(ends(there.to, there.from))) continue;
+    problems.push_back({"name", "answers go back along every link, but " +
+                                    fabric.link_name(LinkId(link)) +
+                                    " has none the other way: leave the transport out"});
+    break;
+  }
+  return problems;
 }
 
 std::unique_ptr<TransportNetwork> make_transport_network(const Fabric& fabric,

@@ -27,10 +27,12 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/error.h"
 #include "sim/network/fabric.h"
 #include "sim/network/network.h"
 #include "sim/network/router.h"
 #include "sim/network/transport/transport_spec.h"
+#include "sim/network/transport/transport_totals.h"
 
 namespace stepsim {
 
@@ -58,10 +60,16 @@ class TransportNetwork : public Network {
   // By TransferId, for the ids given so far; a later transfer of the same id starts again.
   virtual const MessageCounters& message(TransferId id) const = 0;
   virtual const PortCounters& port(LinkId link) const = 0;
+  // O(links).
+  virtual TransportTotals totals() const = 0;
 };
 
 // Returns whether a link leads the other way. O(links).
 bool has_way_back(const Fabric& fabric, LinkId link);
+
+// Returns what check_transport() says of the fabric's link with most bytes in flight, and a link
+// without one back. O(links).
+std::vector<Problem> check_transport(const TransportSpec& spec, const Fabric& fabric);
 
 // `router`: of the same fabric, for policies other than given_route; nullptr: all shortest paths.
 // Throws std::logic_error for a spec that check_transport() refuses.

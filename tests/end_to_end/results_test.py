@@ -37,8 +37,8 @@ COMMANDS = {
     ],
     "collective": [
         ["collective", "all-reduce", "--cluster", "dgx-h100-8", "--bytes", "1MiB"],
-        ["collective", "all-reduce", "--cluster", "dgx-h100-8", "--bytes", "1MiB", "--fidelity", "packet", "--transport",
-         "dcqcn"],
+        *(["collective", "all-reduce", "--cluster", "dgx-h100-8", *size, "--fidelity", "packet", "--transport", "dcqcn"]
+          for size in (["--bytes", "1MiB"], ["--sweep", "1MiB:2MiB"], ["--sweep", "1MiB:2MiB", "--algorithm", "all"])),
         ["collective", "all-reduce", "--cluster", "dgx-h100-8", "--sweep", "1MiB:4MiB", "--measured", "nccl.log"],
         ["collective", "all-reduce", "--cluster", "dgx-h100-8", "--bytes", "1MiB", "--algorithm", "all"],
     ],

@@ -13,6 +13,7 @@
 #include "sim/chips/chip_fields.h"
 #include "sim/collectives/library_fields.h"
 #include "sim/hardware/host_fields.h"
+#include "sim/network/transport/transport_spec.h"
 
 namespace stepsim {
 namespace {
@@ -48,7 +49,7 @@ TEST(HardwareFieldsTest, EveryFieldOfAMessageHasARowAndEveryRowAField) {
 TEST(HardwareFieldsTest, EveryFieldOfAnExperimentIsReadBySomeone) {
   const std::vector<std::string> parts = {
       "name",       "model",           "cluster", "plan",  "variation", "seed", "overrides",
-      "simulation", "stepsim_version", "over",    "serve", "software",  "pass"};
+      "simulation", "stepsim_version", "over",    "serve", "software",  "pass", "transport"};
   for (const std::string& line :
        unmatched_fields(*file::Experiment::descriptor(), publication_fields())) {
     const bool is_part = std::ranges::any_of(parts, [&](const std::string& part) {
@@ -58,6 +59,11 @@ TEST(HardwareFieldsTest, EveryFieldOfAnExperimentIsReadBySomeone) {
                          << ": declare it in experiment/published_fields.cc or "
                             "proto/experiment.proto";
   }
+}
+
+TEST(HardwareFieldsTest, EveryFieldOfATransportIsReadBySomeone) {
+  EXPECT_EQ(unmatched_fields(*file::Transport::descriptor(), transport_fields()),
+            std::vector<std::string>{});
 }
 
 // load_experiment() reads the list of requests.

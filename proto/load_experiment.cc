@@ -28,8 +28,8 @@
 #include "schedules/plan/balanced_layout.h"
 #include "schedules/plan/inference_plan.h"
 #include "schedules/plan/plan_schedule.h"
-#include "sim/base/suggestion.h"
 #include "sim/network/transport/transport_network.h"
+#include "sim/network/transport/transport_text.h"
 #include "sim/program/variation_fields.h"
 
 namespace stepsim {
@@ -180,28 +180,18 @@ bool read_software_flag(const std::string& flag, file::Plan& plan, ProblemList& 
 // "dcqcn", "dcqcn,rto=1ms", or fields alone over the transport of the file.
 void read_transport_flag(const std::string& flag, file::Transport& transport,
                          ProblemList& problems) {
-  const std::vector<std::string_view> parts = split_text(flag, ',');
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::size_t equals = parts[i].find('=');
-    if (equals != std::string_view::npos) {
-      std::string key(parts[i].substr(0, equals));
-      std::ranges::replace(key, '-', '_');
-      if (transport_fields().find(key) == nullptr) {
-        problems.add("--transport", shortened(key) + " is no field of a transport" +
-                                        did_you_mean(key, transport_fields().names()));
-      } else if (const auto problem = set_field(transport, key, parts[i].substr(equals + 1))) {
-        problems.add("--transport", key + " " + *problem);
-      }
-    } else if (i > 0) {
-      problems.add("--transport",
-                   "must be key=value behind the name, is \"" + shortened(parts[i]) + "\"");
-    } else if (const auto kind = Text<TransportKind>::read(parts[i])) {
-      transport.Clear();
-      transport.set_name(std::string(parts[i]));
-    } else {
-      problems.add("--transport", refused_text(Text<TransportKind>::accepts(), parts[i],
-                                               Text<TransportKind>::hint(parts[i])));
-      problems.mark_reported("transport.name");
+  std::vector<Problem> wrong;
+  const TransportParts parts = split_transport_text(flag, wrong);
+  problems.add(std::move(wrong));
+  const bool names_one = flag.substr(0, flag.find(',')).find('=') == std::string::npos;
+  if (names_one && !parts.kind) problems.mark_reported("transport.name");
+  if (parts.kind) {
+    transport.Clear();
+    transport.set_name(std::string(name_of(*parts.kind)));
+  }
+  for (const auto& [key, value] : parts.fields) {
+    if (const auto problem = set_field(transport, key, value)) {
+      problems.add("--transport", key + " " + *problem);
     }
   }
 }

@@ -304,10 +304,7 @@ const ResultTable<PointResult>& point_results() {
               {"of each chip's memory bandwidth, while it runs", "0 to 1"});
     table.list("hottest_links", hot_link_results(), hot_links, {"up to five, busiest first"});
     table.object("transport", transport_results(),
-                 [](const PointResult& one) {
-                   const auto& totals = one.point->result.statistics.transport;
-                   return totals ? &*totals : nullptr;
-                 },
+                 [](const PointResult& one) { return one.point->result.statistics.transport; },
                  {"what became of the packets", "", "with --transport"});
     table.object("simulator", cost_of_collective_results(),
                  [](const PointResult& one) { return &one.point->result.statistics; },

@@ -50,7 +50,9 @@ constexpr const char* kTransportHead =
     R"(A transport moves packets: --transport dcqcn, or --transport dcqcn,rto=1ms,queue=1MB
 with fields over the defaults of the kind, of run, sweep and collective with --fidelity
 packet, and of network. The group `transport` of an experiment and the object `transport`
-of a network case have the same fields. `stepsim help transport FIELD` shows one. Defaults below are those of go-back-n; where a kind differs, docs/transports.md says how. Kinds:
+of a network case have the same fields. `stepsim help transport FIELD` shows one.
+Defaults below are those of go-back-n; where a kind differs, docs/transports.md says how.
+Kinds:
 
 )";
 

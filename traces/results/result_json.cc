@@ -490,10 +490,7 @@ void add_findings(ResultTable<StepReport>& table) {
                [](const StepReport& report) { return OrNull{report.energy}; },
                {"of the chips alone; null where the chip doesn't say its power", "J, W"});
   table.object("transport", transport_results(),
-               [](const StepReport& report) {
-                 const auto& totals = report.run.result.statistics.transport;
-                 return totals ? &*totals : nullptr;
-               },
+               [](const StepReport& report) { return report.run.result.statistics.transport; },
                {"what became of the packets, of all messages of the run", "", "with --transport"});
   table.list("links", link_results(), busy_links, {"the ten busiest over the whole run"});
   table.add("bytes_by_axis", bytes_by_axis,
